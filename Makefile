@@ -1,0 +1,71 @@
+# make demo: from nothing to a report.   make test: every check of the code.   make help: all targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# cpu (default), cuda (several GB) or system (a torch that this Python already has)
+TORCH ?= cpu
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+LOCKS := requirements
+# Only asked where the default index has no CPU build of torch.
+TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+STUDY ?= config/demo.yaml
+
+BASE := $(VENV)/.base-$(TORCH)
+DEV := $(VENV)/.dev
+
+.PHONY: help install demo test format lint type bench docs clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
+
+$(BASE): $(LOCKS)/base.lock $(LOCKS)/torch-$(TORCH).lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing into $(VENV) from $(LOCKS)/base.lock (torch: $(TORCH)) ..."
+	$(PIP) install --quiet --require-hashes --no-deps -r $(LOCKS)/base.lock
+	@scripts/install-torch $(TORCH) $(BIN)/python $(LOCKS) $(TORCH_CPU_INDEX)
+	$(PIP) install --quiet --no-deps --no-build-isolation --no-index --editable .
+	@rm -f $(VENV)/.base-*; touch $@
+
+$(DEV): $(LOCKS)/dev.lock $(BASE)
+	@echo "Installing the checks and tests from $(LOCKS)/dev.lock ..."
+	$(PIP) install --quiet --require-hashes --no-deps -r $(LOCKS)/dev.lock
+	@touch $@
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(if $(filter system,$(TORCH)),--system-site-packages) $(VENV)
+
+install: $(BASE) ## make .venv with the tracelock command
+
+demo: $(BASE) ## run the demo study and open the way to its report
+	@$(BIN)/tracelock study run $(STUDY)
+
+test: $(DEV) ## run every test
+	$(BIN)/python -m pytest
+
+format: $(DEV) ## rewrite the code in the house format
+	$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
+	$(BIN)/snakefmt --quiet Snakefile workflow
+
+lint: $(DEV) ## check format, style, workflow and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+	$(BIN)/lint-imports
+
+type: $(DEV) ## strict type check
+	$(BIN)/mypy
+
+bench: $(DEV) ## measure speed and memory against other tools
+	$(BIN)/python -m tests.bench
+
+docs: $(DEV) ## write the generated parts of docs/
+	$(BIN)/tracelock docs
+
+clean: ## take away everything that was made
+	rm -rf $(VENV) .venv-* results data .snakemake build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  scripts/*.egg-info .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

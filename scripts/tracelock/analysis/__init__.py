@@ -1,0 +1,1 @@
+"""Figures: numpy arrays in, dataclasses out."""

@@ -1,0 +1,176 @@
+"""All figures that are computed from one trace: the document of ``tracelock analyze --json``.
+
+Times are microseconds as floats with nanosecond resolution. A figure that cannot be known is None, never 0, and
+`Analysis.unknown` says why by its key path. The definitions are those of docs/definitions.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tracelock.trace.columns import TraceWarning
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DeviceName:
+    """An accelerator of the trace."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True)
+class TraceSection:
+    """Which file this is, and how far it can be trusted."""
+
+    file: str
+    bytes: int
+    events: int
+    quality: str
+    warnings: tuple[TraceWarning, ...]
+    torch_version: str | None
+    rank: int | None
+    world_size: int | None
+    devices: tuple[DeviceName, ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Exclusive parts of a step, by precedence in this order; they sum to the step. Microseconds."""
+
+    kernel: float
+    memcpy: float
+    memset: float
+    communication: float
+    runtime: float
+    dataloader: float
+    cpu_op: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One training iteration."""
+
+    name: str
+    start_us: float  # since the first event of the trace
+    duration_us: float
+    breakdown_us: Breakdown
+    complete: bool = True  # False where the recording may have ended inside it
+
+
+@dataclass(frozen=True)
+class StepSummary:
+    """The steps together. `source` is "ProfilerStep" or "whole trace" (no steps were marked)."""
+
+    count: int
+    mean_us: float | None
+    median_us: float | None
+    breakdown_us: Breakdown | None
+    dataloader_share: float | None
+    source: str
+
+
+@dataclass(frozen=True)
+class IdleCauses:
+    """The device's idle time, divided by what kept it waiting; the parts sum to idle_us. Microseconds."""
+
+    dataloader: float
+    host: float
+    synchronization: float
+    launch: float
+    communication: float
+    unattributed: float
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One accelerator over the window of all steps."""
+
+    id: int
+    span_us: float
+    busy_us: float
+    idle_us: float
+    compute_us: float
+    communication_us: float
+    memory_us: float
+    exposed_communication_us: float
+    utilization: float | None
+    sm_efficiency: float | None
+    occupancy_pct: float | None
+    idle_causes_us: IdleCauses | None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """All calls of one operator name."""
+
+    name: str
+    calls: int
+    self_cpu_us: float
+    total_cpu_us: float
+    self_device_us: float | None
+    total_device_us: float | None
+    calls_per_step: float | None = None
+    allocated_bytes: int | None = None  # by this operator itself, frees not subtracted
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """All launches of one kernel name."""
+
+    name: str
+    calls: int
+    total_us: float
+    mean_us: float
+    min_us: float
+    max_us: float
+    tensor_cores: bool | None = None
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Copies and sets of one direction and kind of host memory."""
+
+    kind: str  # "HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "Memset"
+    memory: str | None  # "pageable" or "pinned", None where the name does not say
+    calls: int
+    bytes: int | None
+    total_us: float
+
+
+@dataclass(frozen=True)
+class MemoryPoint:
+    """One point of a memory curve."""
+
+    time_us: float
+    allocated_bytes: int
+    reserved_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The allocator of one device (or of the host)."""
+
+    device: str  # "cpu", "cuda:0"
+    peak_allocated_bytes: int | None
+    peak_reserved_bytes: int | None
+    growth_bytes_per_step: float | None
+    curve: tuple[MemoryPoint, ...] = ()
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The figures of one trace."""
+
+    trace: TraceSection
+    steps: tuple[Step, ...]
+    step: StepSummary
+    gpus: tuple[Gpu, ...]
+    operators: tuple[Operator, ...]
+    kernels: tuple[Kernel, ...]
+    transfers: tuple[Transfer, ...]
+    memory: tuple[Memory, ...]
+    unknown: dict[str, str] = field(default_factory=dict)

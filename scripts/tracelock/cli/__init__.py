@@ -1,0 +1,5 @@
+"""The tracelock command."""
+
+
+def main() -> None:
+    """Run the command line."""

@@ -1,0 +1,1 @@
+"""Rules over an analysis: findings and their remedies."""

@@ -1,0 +1,1 @@
+"""Environments: locks, pins, checks, snapshots; knows nothing of traces."""

@@ -1,0 +1,1 @@
+"""Experiments: variants, runs, comparison, remedies as new variants."""

@@ -1,0 +1,1 @@
+"""Reader: any Kineto JSON becomes columns; nothing here knows what a step is."""
