@@ -271,7 +271,7 @@ def make_facts(
     return TraceFacts(quality=quality, warnings=warnings, events=events, **{**known, **rest})
 
 
-def make_trace(  # noqa: PLR0913 - one argument a table
+def make_trace(
     host: Sequence[Host] = (),
     device: Sequence[OnDevice] = (),
     memory: Sequence[MemoryEvent] = (),
