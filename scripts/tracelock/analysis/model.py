@@ -8,9 +8,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tracelock.analysis.sections import (
+    Collectives,
+    Launches,
+    Loading,
+    Memory,
+    MemoryPoint,
+    Threads,
+)
 from tracelock.trace.columns import TraceWarning
 
 SCHEMA_VERSION = 1
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Analysis",
+    "Breakdown",
+    "Collectives",
+    "DeviceName",
+    "Gpu",
+    "IdleCauses",
+    "Kernel",
+    "Launches",
+    "Loading",
+    "Memory",
+    "MemoryPoint",
+    "Operator",
+    "Step",
+    "StepSummary",
+    "Threads",
+    "TraceSection",
+    "Transfer",
+]
 
 
 @dataclass(frozen=True)
@@ -142,26 +171,6 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class MemoryPoint:
-    """One point of a memory curve."""
-
-    time_us: float
-    allocated_bytes: int
-    reserved_bytes: int | None
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The allocator of one device (or of the host)."""
-
-    device: str  # "cpu", "cuda:0"
-    peak_allocated_bytes: int | None
-    peak_reserved_bytes: int | None
-    growth_bytes_per_step: float | None
-    curve: tuple[MemoryPoint, ...] = ()
-
-
-@dataclass(frozen=True)
 class Analysis:
     """The figures of one trace."""
 
@@ -174,3 +183,7 @@ class Analysis:
     transfers: tuple[Transfer, ...]
     memory: tuple[Memory, ...]
     unknown: dict[str, str] = field(default_factory=dict)
+    loading: Loading | None = None  # None without a DataLoader in the trace
+    launches: tuple[Launches, ...] = ()
+    collectives: tuple[Collectives, ...] = ()
+    threads: Threads | None = None
