@@ -1,0 +1,75 @@
+"""Where the files of a study lie, and what the workflow asks about its plan."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelock.study.plan import Plan
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SCRIPTS = PACKAGE.parent
+ROOT = SCRIPTS.parent
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths of one study below ``results/<name>``, as texts with forward slashes, relative to the working folder."""
+
+    plan: Plan
+    results: str = "results"
+
+    @property
+    def base(self) -> str:
+        """``results/<name>``."""
+        return f"{self.results}/{self.plan.study.name}"
+
+    def specs(self) -> list[str]:
+        """Return the path of every variant's ``spec.json``."""
+        return [
+            f"{self.base}/runs/{environment}/{variant.id}/spec.json"
+            for environment in self.plan.environments
+            for variant in self.plan.variants
+        ]
+
+    def runs(self, file: str) -> list[str]:
+        """Return the path of `file` in the folder of every planned run, in the order of the plan."""
+        return [f"{self.base}/runs/{run.environment}/{run.variant}/{run.repeat}/{file}" for run in self.plan.runs]
+
+    def environments(self, file: str) -> list[str]:
+        """Return the path of `file` in the folder of every environment."""
+        return [f"{self.base}/envs/{environment}/{file}" for environment in self.plan.environments]
+
+    def priority(self, stage: str, environment: str, variant: str, repeat: int) -> int:
+        """Return a run's priority: the earlier in the plan, the higher. Runs of remedies follow in their own order."""
+        for run in self.plan.runs:
+            if stage == "runs" and (run.environment, run.variant, run.repeat) == (environment, variant, repeat):
+                return len(self.plan.runs) - run.order
+        return 0
+
+
+def code_digest(*parts: str) -> str:
+    """Return a digest of the program files that a rule's results depend on.
+
+    Snakemake watches the files that a rule names; a changed helper module would rerun nothing.
+
+    Parameters
+    ----------
+    parts
+        Folders of the package ("runner") and programs beside it ("run_workload.py").
+    """
+    sha = hashlib.sha256()
+    for file in _files(parts):
+        sha.update(file.relative_to(SCRIPTS).as_posix().encode())
+        sha.update(file.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+def _files(parts: Iterable[str]) -> list[Path]:
+    found: list[Path] = []
+    for part in parts:
+        folder = PACKAGE / part
+        found += sorted(folder.rglob("*.py")) if folder.is_dir() else [SCRIPTS / part]
+    return found

@@ -1,0 +1,100 @@
+"""Check the shape of a study file against its JSON schema and say every fault in a person's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tracelock.errors import Problem, nearest
+from tracelock.study.source import Source
+
+SCHEMA_FILE = Path(__file__).resolve().parents[3] / "workflow" / "schemas" / "study.schema.json"
+
+
+def shape_problems(source: Source) -> list[Problem]:
+    """Return all faults in the shape of a study: unknown and missing keys, wrong types and values."""
+    import jsonschema  # only the driver has it; rules read the resolved plan instead
+
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    errors = sorted(validator.iter_errors(source.value), key=lambda error: [str(part) for part in error.absolute_path])
+    return [problem for error in errors for problem in _problems(source, error)]
+
+
+def _problems(source: Source, error: Any) -> Iterator[Problem]:
+    describe = _WORDS.get(error.validator)
+    path = list(error.absolute_path)
+    if describe is None:
+        yield Problem(source.where(path), f"{_show(error.instance)}: {error.message}")
+    else:
+        yield from describe(source, path, error)
+
+
+def _unknown_keys(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    allowed = list(error.schema["properties"])
+    for key in error.instance:
+        if key not in allowed:
+            hint = nearest(str(key), allowed) or f"allowed: {', '.join(allowed)}"
+            yield Problem(source.where([*path, str(key)]), "unknown key", hint)
+
+
+def _missing_keys(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    key = error.message.split("'")[1]
+    meaning = error.schema["properties"][key].get("description", "")
+    yield Problem(source.where([*path, key]), "is missing", meaning)
+
+
+def _wrong_type(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    expected = {"object": "a mapping", "array": "a list", "integer": "a whole number", "string": "a text"}
+    wanted = expected.get(error.validator_value, f"a {error.validator_value}")
+    yield Problem(source.where(path), f"is {_show(error.instance)}, expected {wanted}", _meaning(error))
+
+
+def _not_allowed(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    allowed = [str(value) for value in error.validator_value]
+    hint = nearest(str(error.instance), allowed)
+    yield Problem(source.where(path), f"is {_show(error.instance)}, expected one of {', '.join(allowed)}", hint)
+
+
+def _out_of_bounds(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    words = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
+    bound = f"{words[error.validator]} {error.validator_value}"
+    yield Problem(source.where(path), f"is {_show(error.instance)}, expected {bound}", _meaning(error))
+
+
+def _wrong_form(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    yield Problem(source.where(path), f"is {_show(error.instance)}, which has not the form expected", _meaning(error))
+
+
+def _empty(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    yield Problem(source.where(path), "is empty, expected at least one entry", _meaning(error))
+
+
+def _same_twice(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    yield Problem(source.where(path), f"holds a value twice: {_show(error.instance)}")
+
+
+def _meaning(error: Any) -> str:
+    meaning: str = error.schema.get("description", "")
+    return meaning
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_WORDS: dict[str, Callable[[Source, list[str | int], Any], Iterator[Problem]]] = {
+    "additionalProperties": _unknown_keys,
+    "required": _missing_keys,
+    "type": _wrong_type,
+    "enum": _not_allowed,
+    "minimum": _out_of_bounds,
+    "maximum": _out_of_bounds,
+    "exclusiveMinimum": _out_of_bounds,
+    "pattern": _wrong_form,
+    "minItems": _empty,
+    "minProperties": _empty,
+    "uniqueItems": _same_twice,
+}

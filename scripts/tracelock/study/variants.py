@@ -1,0 +1,121 @@
+"""Variants: every combination of the factors that the study asks for, each once.
+
+A variant has a readable, path-safe id made of what distinguishes it (``batch_size=64,num_workers=4``) and a digest of
+everything that determines its measurement.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracelock.io import digest
+from tracelock.study.model import Settings, Study
+
+_LONGEST_ID = 120
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One combination of settings."""
+
+    id: str
+    settings: Settings  # all of them, resolved
+    overrides: Settings = field(default_factory=dict)  # what distinguishes it from the study's settings
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A combination that is not measured, and why."""
+
+    overrides: Settings
+    reason: str
+
+
+def variant_id(overrides: Settings) -> str:
+    """Return the readable, path-safe id of a set of overrides; "base" for none.
+
+    Letters, digits and ``._+-`` of a value stay; anything else becomes ``~``, and the id of a value that lost
+    something, or of a very long list, ends with eight digits of a digest, so that two variants never share a folder.
+    """
+    if not overrides:
+        return "base"
+    parts, lossy = [], False
+    for name, value in overrides.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        safe = re.sub(r"[^A-Za-z0-9._+-]", "~", text)
+        lossy = lossy or safe != text
+        parts.append(f"{name}={safe}")
+    identifier = ",".join(parts)
+    if lossy or len(identifier) > _LONGEST_ID:
+        identifier = f"{identifier[: _LONGEST_ID - 9]}-{digest(overrides)[:8]}"
+    return identifier
+
+
+def effective(settings: Settings) -> Settings:
+    """Return `settings` without those that have no effect beside the others.
+
+    A DataLoader without workers has nothing to keep alive and nothing to fetch ahead (torch refuses both).
+    """
+    if settings.get("num_workers") == 0:
+        return {**settings, "persistent_workers": False, "prefetch_factor": None}
+    return settings
+
+
+def make_variant(study: Study, defaults: Settings, overrides: Settings) -> Variant:
+    """Return the variant of a study with these overrides over its settings."""
+    settings = {**defaults, **study.workload_settings, **overrides}
+    return Variant(variant_id(overrides), effective(settings), overrides)
+
+
+def expand(study: Study, defaults: Settings) -> tuple[list[Variant], list[Dropped]]:
+    """Return the variants of a study, the baseline first, and the combinations that are left out.
+
+    Parameters
+    ----------
+    defaults
+        Values of the standard settings that neither the study nor a variant names.
+    """
+    kept: dict[str, Variant] = {}
+    dropped: list[Dropped] = []
+    for overrides in _combinations(study):
+        variant = make_variant(study, defaults, overrides)
+        key = digest(variant.settings)
+        if any(_matches(overrides, rule) for rule in study.exclude) and variant.overrides != _baseline(study):
+            dropped.append(Dropped(overrides, "excluded by the study"))
+        elif key in kept and overrides != kept[key].overrides:
+            dropped.append(Dropped(overrides, f"measures the same as {kept[key].id}"))
+        else:
+            kept.setdefault(key, variant)
+    return list(kept.values()), dropped
+
+
+def _combinations(study: Study) -> Iterator[Settings]:
+    """Yield overrides: the baseline, the grid, then the list; each over the baseline's values."""
+    baseline = _baseline(study)
+    yield baseline
+    names = list(study.factors)
+    for values in itertools.product(*study.factors.values()):
+        yield _ordered(study, {**baseline, **dict(zip(names, values, strict=True))})
+    for listed in study.variants:
+        yield _ordered(study, {**baseline, **listed})
+
+
+def _baseline(study: Study) -> Settings:
+    """Return the baseline's overrides; a factor that it does not name takes its first value."""
+    first = {name: values[0] for name, values in study.factors.items()}
+    return _ordered(study, {**first, **study.baseline})
+
+
+def _ordered(study: Study, overrides: Settings) -> Settings:
+    """Return `overrides` in one order for all variants: factors as the study lists them, then others by name."""
+    names = [name for name in study.factors if name in overrides]
+    return {name: overrides[name] for name in [*names, *sorted(set(overrides) - set(names))]}
+
+
+def _matches(overrides: Settings, rule: dict[str, Any]) -> bool:
+    return all(name in overrides and overrides[name] == value for name, value in rule.items())

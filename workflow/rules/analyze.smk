@@ -1,0 +1,27 @@
+"""Each trace becomes figures and findings.
+
+before: run.json and the trace beside it
+after:  analysis.json in the same folder
+"""
+
+
+rule analyze:
+    """Compute every figure of one trace and diagnose it."""
+    input:
+        run=f"{RUN}/{{repeat}}/run.json",
+    output:
+        analysis=f"{RUN}/{{repeat}}/analysis.json",
+    params:
+        program=str(SCRIPTS / "analyze.py"),
+        thresholds=json.dumps(PLAN.study.thresholds, sort_keys=True),
+        code=code_digest("trace", "analysis", "diagnosis", "analyze.py"),
+    log:
+        f"{BASE}/logs/analyze/{{stage}}/{{environment}}/{{variant}}/{{repeat}}.txt",
+    conda:
+        ANALYSIS_ENV
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    shell:
+        "{PYTHON} {params.program:q} --run {input.run:q} --thresholds {params.thresholds:q}"
+        " --output {output.analysis:q} 2> {log:q}"

@@ -1,0 +1,30 @@
+"""All runs together: medians with intervals, ratios to the baseline.
+
+before: run.json and analysis.json of every run
+after:  comparison.json, tables/*.csv
+"""
+
+TABLES = [f"{BASE}/tables/{name}.csv" for name in ("runs", "variants", "comparisons", "operators", "findings")]
+
+
+rule compare:
+    """Compare the variants with the baseline."""
+    input:
+        plan=f"{BASE}/plan.json",
+        runs=LAYOUT.runs("run.json"),
+        analyses=LAYOUT.runs("analysis.json"),
+        checks=LAYOUT.environments("check.json"),
+    output:
+        comparison=f"{BASE}/comparison.json",
+        tables=TABLES,
+    params:
+        base=BASE,
+        program=str(SCRIPTS / "compare.py"),
+        code=code_digest("study", "compare.py"),
+    log:
+        f"{BASE}/logs/compare.txt",
+    conda:
+        ANALYSIS_ENV
+    localrule: True
+    shell:
+        "{PYTHON} {params.program:q} --results {params.base:q} 2> {log:q}"
