@@ -61,7 +61,7 @@ def plan_for_workflow(file: str, use_conda: bool, options: Mapping[str, Any]) ->
         With one line for each problem: Snakemake shows a traceback for other exceptions.
     """
     try:
-        environments = _environments(Path(file), use_conda, options.get("environment"))
+        environments = workflow_environments(Path(file), use_conda, options.get("environment"))
         return load_plan(Path(file), environments)
     except TracelockError as error:
         lines = [f"tracelock: error: {problem}" for problem in error.problems]
@@ -69,7 +69,7 @@ def plan_for_workflow(file: str, use_conda: bool, options: Mapping[str, Any]) ->
         raise SystemExit(error.exit_code) from None
 
 
-def _environments(file: Path, use_conda: bool, chosen: Any) -> tuple[str, ...]:
+def workflow_environments(file: Path, use_conda: bool, chosen: Any = None) -> tuple[str, ...]:
     """Return the names of the environments in which a study runs."""
     if not use_conda:
         return (DEFAULT_ENVIRONMENT,)

@@ -1,0 +1,145 @@
+"""Run a study through Snakemake, and tell a person where it stands.
+
+Snakemake's own output goes to a log; what a person wants to see (which run, how many are left) is read from the files
+that appear. So it looks the same in a terminal, in a batch job's log, and whatever executes the jobs.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from tracelock.errors import EXIT_FAILED
+from tracelock.study.layout import ROOT, Layout
+from tracelock.study.load import load_plan, workflow_environments
+from tracelock.study.show import show_plan
+
+_POLL_S = 0.3
+_TAIL_LINES = 40
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a study ended."""
+
+    folder: Path
+    exit_code: int
+    ran: bool  # False where everything was there already
+
+
+def run_study(study: Path, results: str, profile: Path | None, options: Sequence[str], console: Console) -> Outcome:
+    """Run a study to its report.
+
+    Parameters
+    ----------
+    options
+        Further options of Snakemake.
+
+    Raises
+    ------
+    TracelockError
+        If the study file is wrong; nothing has been started then.
+    """
+    use_conda = any(option in ("--use-conda", "--sdm", "--software-deployment-method") for option in options)
+    plan = load_plan(study, workflow_environments(study, use_conda))
+    layout = Layout(plan, results)
+    folder = Path(layout.base)
+    command = _command(study, results, profile, options)
+    if _nothing_to_do(folder, command):
+        console.print(f"{plan.study.name}: everything is there already; nothing to run.")
+        return Outcome(folder, 0, ran=False)
+    show_plan(plan, console)
+    if "-n" in options or "--dry-run" in options:
+        return Outcome(folder, subprocess.run(command, check=False).returncode, ran=False)
+    log = folder / "logs" / "snakemake.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if not _execute(command, log, layout, console):
+        return Outcome(folder, 0, ran=True)
+    console.print(_tail(log), markup=False)
+    console.print(f"[bold]The study did not finish[/bold]; Snakemake's log: {log}")
+    _report_what_is_there(layout)
+    return Outcome(folder, EXIT_FAILED, ran=True)
+
+
+def _command(study: Path, results: str, profile: Path | None, options: Sequence[str]) -> list[str]:
+    """Return the Snakemake call."""
+    default = ROOT / "workflow" / "profiles" / "default"
+    return [
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
+        *("--workflow-profile", str(profile or default)),
+        *options,
+        *("--config", f"study={study}", f"results={results}"),
+    ]
+
+
+def _nothing_to_do(folder: Path, command: list[str]) -> bool:
+    """Ask Snakemake whether anything would run; without a report the answer is known."""
+    if not (folder / "report.html").is_file():
+        return False
+    dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False)
+    return dry.returncode == 0 and "Nothing to be done" in dry.stdout + dry.stderr
+
+
+def _execute(command: list[str], log: Path, layout: Layout, console: Console) -> int:
+    """Run Snakemake, its output in `log`, and show the runs as they are done; return its exit code."""
+    with log.open("w", encoding="utf-8") as stream:
+        print(shlex.join(command), file=stream, flush=True)
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+        try:
+            _follow(process, layout, console)
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+    return process.returncode
+
+
+def _follow(process: subprocess.Popen[bytes], layout: Layout, console: Console) -> None:
+    """Show progress until the process ends: a bar in a terminal, a line for each run elsewhere."""
+    waiting = dict(zip(layout.runs("run.json"), layout.plan.runs, strict=True))
+    done = {path for path in waiting if Path(path).is_file()}
+    total = len(waiting)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("runs", total=total, completed=len(done))
+        while process.poll() is None:
+            for path in [path for path in waiting if path not in done and Path(path).is_file()]:
+                done.add(path)
+                run = waiting[path]
+                text = f"{run.variant} ({run.repeat}/{layout.plan.study.repeats})"
+                progress.update(task, completed=len(done), description=text)
+                if not console.is_terminal:
+                    console.print(f"{time.strftime('%H:%M:%S')} run {len(done)}/{total} done: {text}")
+            if len(done) == total:
+                progress.update(task, description="analysis, figures, report")
+            time.sleep(_POLL_S)
+
+
+def _report_what_is_there(layout: Layout) -> None:
+    """Compare and report the runs that succeeded: one failed variant does not take the others with it."""
+    base = Path(layout.base)
+    steps = (
+        ("compare.py", []),
+        ("figures.py", ["--output", str(base / "figures")]),
+        ("report.py", ["--output", str(base / "report.html")]),
+    )
+    if not any(Path(path).is_file() for path in layout.runs("analysis.json")):
+        return
+    for program, arguments in steps:
+        command = [sys.executable, str(ROOT / "scripts" / program), "--results", str(base), *arguments]
+        if subprocess.run(command, check=False).returncode:
+            return
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return os.linesep.join(lines[-_TAIL_LINES:])

@@ -1,0 +1,137 @@
+"""Study files: what is right is planned, what is wrong is said, all at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracelock.errors import TracelockError
+from tracelock.study.load import load_plan, load_study
+
+WORKLOAD = """
+from tracelock.runner.settings import Setting
+SETTINGS = (
+    Setting("size", "int", 8, "size", minimum=1),
+    Setting("shape", "str", "cat", "shape", allowed=("cat", "stack")),
+)
+def build(settings):
+    raise NotImplementedError
+"""
+GOOD = """
+name: tiny
+workload:
+  build: work.py:build
+  settings: {size: 4}
+baseline: {num_workers: 0}
+factors:
+  num_workers: [0, 2]
+  persistent_workers: [false, true]
+exclude:
+  - {num_workers: 0, persistent_workers: true}
+repeats: 2
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    (tmp_path / "work.py").write_text(WORKLOAD, encoding="utf-8")
+
+    def write_study(text: str) -> Path:
+        file = tmp_path / "study.yaml"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write_study
+
+
+def problems_of(file: Path) -> list[str]:
+    with pytest.raises(TracelockError) as caught:
+        load_plan(file)
+    assert caught.value.exit_code == 2
+    return [str(problem).replace(str(file), "study.yaml") for problem in caught.value.problems]
+
+
+def test_a_good_study_has_its_grid_less_the_exclusions(write) -> None:
+    plan = load_plan(write(GOOD))
+    assert [variant.id for variant in plan.variants] == [
+        "num_workers=0,persistent_workers=false",
+        "num_workers=2,persistent_workers=false",
+        "num_workers=2,persistent_workers=true",
+    ]
+    assert plan.baseline.settings["num_workers"] == 0
+    assert plan.baseline.settings["size"] == 4
+    assert plan.baseline.settings["shape"] == "cat"  # the workload's own default
+    assert len(plan.runs) == 3 * 2
+
+
+def test_all_problems_are_said_at_once_each_with_place_and_nearest_spelling(write) -> None:
+    text = GOOD.replace("repeats: 2", "repeets: 2").replace("name: tiny", "name: a/b") + "device: gpu\nseed: -1\n"
+    assert problems_of(write(text)) == [
+        "study.yaml:12: repeets: unknown key (did you mean 'repeats'?)",
+        "study.yaml:13: device: is \"gpu\", expected one of auto, cpu, cuda (did you mean 'cpu'?)",
+        'study.yaml:2: name: is "a/b", which has not the form expected'
+        " (Name of the study; its results lie below results/<name>/.)",
+        "study.yaml:14: seed: is -1, expected at least 0 (Seeds the order of the runs and every run.)",
+    ]
+
+
+def test_settings_are_checked_by_name_and_value_wherever_they_stand(write) -> None:
+    text = GOOD.replace("num_workers: [0, 2]", "num_workers: [0, two]\n  batchsize: [8]").replace(
+        "{size: 4}", "{size: 0}"
+    )
+    assert problems_of(write(text)) == [
+        "study.yaml:5: workload.settings.size: is 0, expected a whole number of at least 1 (size)",
+        "study.yaml:8: factors.num_workers[1]: is 'two', expected a whole number of at least 0"
+        " (processes that load data; 0 loads in the training process)",
+        "study.yaml:9: factors.batchsize[0]: is no setting of this workload (did you mean 'batch_size'?)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        ("nowhere.py:build", "names a file (relative to the study file) that does not exist: nowhere.py"),
+        ("no.such.module:build", "names a module that does not exist: no.such.module"),
+        ("work.py:biuld", "work.py has no function biuld (did you mean 'build'?)"),
+    ],
+)
+def test_a_workload_that_is_not_there(write, build: str, expected: str) -> None:
+    assert problems_of(write(GOOD.replace("work.py:build", build))) == [f"study.yaml:4: workload.build: {expected}"]
+
+
+def test_an_exclusion_that_matches_nothing_is_a_mistake(write) -> None:
+    text = GOOD.replace("{num_workers: 0, persistent_workers: true}", "{num_workers: 3, batch_size: 1}")
+    assert problems_of(write(text)) == [
+        "study.yaml:11: exclude[0].num_workers: is 3, which is none of the factor's values [0, 2]",
+        "study.yaml:11: exclude[0].batch_size: is no factor of this study",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "study.yaml: is empty or no mapping; a study needs name, workload and baseline"),
+        ("- a\n- b\n", "study.yaml: is empty or no mapping; a study needs name, workload and baseline"),
+        ("name: [a\n", "study.yaml:2: is not YAML: expected ',' or ']', but got '<stream end>'"),
+        ("name: a\nname: b\n", "study.yaml:2: name: stands twice in one mapping"),
+    ],
+)
+def test_what_is_no_study(write, text: str, expected: str) -> None:
+    assert problems_of(write(text)) == [expected]
+
+
+def test_missing_keys_say_what_they_are_for(write) -> None:
+    assert problems_of(write("name: a\n")) == [
+        "study.yaml: workload: is missing (What is measured.)",
+        "study.yaml: baseline: is missing (The factors' values that the other variants are compared with.)",
+    ]
+
+
+def test_an_absent_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TracelockError, match="cannot be read: No such file or directory"):
+        load_study(tmp_path / "none.yaml")
+
+
+def test_foreign_tags_are_refused(write) -> None:
+    assert "is not YAML" in problems_of(write("name: !!python/object/apply:os.system [true]\n"))[0]
