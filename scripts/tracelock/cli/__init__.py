@@ -14,7 +14,7 @@ from tracelock.errors import TracelockError
 
 def _groups() -> list[str]:
     """Return the names of the command modules beside this file."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_")
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def build_app(wanted: Sequence[str]) -> typer.Typer:

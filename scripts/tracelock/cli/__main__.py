@@ -1,0 +1,5 @@
+"""``python -m tracelock.cli``: the command where it is not installed."""
+
+from tracelock.cli import main
+
+main()
