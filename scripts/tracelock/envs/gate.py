@@ -5,42 +5,17 @@ its name. Standard library only, Python 3.10 syntax: it runs inside the environm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from tracelock.envs.difference import REBUILD, Difference, Kind, hints
+from tracelock.envs.files import check_files, check_metadata
 from tracelock.envs.installed import Installed
 from tracelock.envs.package import Package, completed, speed_rank, speed_tier
 from tracelock.envs.requirements import Requirement, same_version
 from tracelock.errors import Problem
 from tracelock.io import file_digest, schema
-
-Kind = Literal["missing", "extra", "version", "build", "hash", "record", "reinstalled", "file", "unowned", "fallback"]
-
-REBUILD = "remove the environment and build it from its pin file again"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One way in which an environment is not what was locked.
-
-    Parameters
-    ----------
-    fatal
-        Whether it keeps the environment from being used under the name of its lock. What is not fatal is recorded.
-    """
-
-    kind: Kind
-    name: str
-    expected: str | None
-    found: str | None
-    manager: str = "conda"
-    fatal: bool = True
-    hint: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields, for ``check.json``."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -81,17 +56,18 @@ def unlocked_check(installed: Installed) -> Check:
     return Check(None, True, (), installed.digest, {"ok": "no lock was given for this environment"})
 
 
-def check_packages(installed: Installed, locked: Sequence[Package], more: Iterable[Difference] = ()) -> Check:
+def check_packages(installed: Installed, locked: Sequence[Package], deep: bool = False) -> Check:
     """Compare a conda prefix with the packages of its lock: nothing more, nothing less.
 
     Parameters
     ----------
     locked
         Every package of the lock for this platform, conda's and pip's.
-    more
-        Differences found otherwise, such as those of `tracelock.envs.files`.
+    deep
+        Compare every file with its package's digest, not only Python's metadata.
     """
-    found = [*_compare(installed.packages, locked), *_damaged(installed), *more]
+    found = [*_compare(installed.packages, locked), *_damaged(installed)]
+    found += check_files(installed) if deep else check_metadata(installed)
     ok = not any(difference.fatal for difference in found)
     if not ok:
         found += fallback_signs(installed.prefix)
@@ -162,7 +138,7 @@ def fallback_signs(prefix: Path) -> list[Difference]:
 
 
 def check_requirements(
-    installed: Installed, required: Mapping[str, Requirement], optional: Mapping[str, Requirement]
+    installed: Installed, required: Mapping[str, Requirement], optional: Mapping[str, Requirement], deep: bool = False
 ) -> Check:
     """Compare a venv with pip's requirement locks.
 
@@ -187,6 +163,7 @@ def check_requirements(
     found += [
         Difference("extra", name, None, have[name].version, "pip", fatal=False) for name in have.keys() - named.keys()
     ]
+    found += check_files(installed) if deep else []
     ok = not any(difference.fatal for difference in found)
     foreign_torch = any(d.kind == "extra" and speed_tier(d.name) == "torch" for d in found)
     unknown = {"hash": "pip does not record the hash of an archive from an index; it compares them when it installs"}
@@ -200,25 +177,6 @@ def _missing_requirement(requirement: Requirement) -> Difference:
 
 def _ordered(found: Iterable[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(found, key=lambda d: (not d.fatal, d.kind != "fallback", speed_rank(d.name), d.kind)))
-
-
-def difference_table(differences: Sequence[Difference]) -> str:
-    """Return the differences as a table of plain text, one a line, what matters to speed first."""
-    head = ("what", "package", "expected", "found")
-    rows = [head, *((d.kind, d.name, _short(d.expected), _short(d.found)) for d in differences)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
-
-
-def _short(text: str | None) -> str:
-    return "–" if text is None else text if len(text) <= 48 else f"{text[:47]}…"
-
-
-def hints(differences: Sequence[Difference]) -> list[str]:
-    """Return the distinct hints of the fatal differences, in their order."""
-    return list(dict.fromkeys(d.hint for d in differences if d.fatal and d.hint))
 
 
 def file_identity(path: Path) -> dict[str, str]:

@@ -164,19 +164,38 @@ def _python_version(prefix: Path, records: Mapping[str, Mapping[str, Any]]) -> s
     return conda or (found.group() if found else None)
 
 
-def _distributions(prefix: Path, folders: Sequence[Path], owned: set[str], damaged: list[Problem]) -> Iterator[Package]:
-    """Yield the distributions that no conda package brought; the one that Python imports comes first."""
+def pip_metadata(installed: Installed) -> Iterator[tuple[Path, Path, str]]:
+    """Yield (site-packages, ``*.dist-info``, name) of the distributions that no conda package brought."""
+    owned = {path for record in installed.records.values() for path in record.get("files", ())}
+    for folder, path in _metadata_folders(installed.prefix, installed.site_packages, owned):
+        if name := _distribution_name(Distribution.at(path)):
+            yield folder, path, pip_name(name)
+
+
+def _metadata_folders(prefix: Path, folders: Sequence[Path], owned: set[str]) -> Iterator[tuple[Path, Path]]:
     for folder in folders:
         for path in sorted([*folder.glob("*.dist-info"), *folder.glob("*.egg-info")]):
-            if _owner_is_conda(path, prefix, owned):
-                continue
-            distribution = Distribution.at(path)
-            # The email parser answers a missing key with None, whatever its types say.
-            name: str | None = distribution.metadata["Name"]
-            if name is None:
-                damaged.append(Problem(str(path), "has no name in its metadata", "left behind by a broken pip run"))
-            else:
-                yield _pip_package(distribution, name)
+            if not _owner_is_conda(path, prefix, owned):
+                yield folder, path
+
+
+def _distribution_name(distribution: Distribution) -> str | None:
+    # The email parser answers a missing key with None, whatever its types say; newer releases raise.
+    try:
+        name: str | None = distribution.metadata["Name"]
+    except KeyError:
+        return None
+    return name
+
+
+def _distributions(prefix: Path, folders: Sequence[Path], owned: set[str], damaged: list[Problem]) -> Iterator[Package]:
+    """Yield the distributions that no conda package brought; the one that Python imports comes first."""
+    for _, path in _metadata_folders(prefix, folders, owned):
+        distribution = Distribution.at(path)
+        if name := _distribution_name(distribution):
+            yield _pip_package(distribution, name)
+        else:
+            damaged.append(Problem(str(path), "has no name in its metadata", "left behind by a broken pip run"))
 
 
 def _owner_is_conda(path: Path, prefix: Path, owned: set[str]) -> bool:

@@ -99,7 +99,7 @@ def _cpu_by_psutil(unknown: dict[str, str]) -> tuple[int | None, float | None]:
     except ImportError:
         unknown["cpu.cores_physical"] = unknown["cpu.max_mhz"] = "psutil is not installed in this environment"
         return None, None
-    frequency = psutil.cpu_freq()
+    frequency: Any = psutil.cpu_freq()  # None in most virtual machines, whatever its types say
     if frequency is None or not frequency.max:
         unknown["cpu.max_mhz"] = "the kernel does not tell it, as in most virtual machines"
         return psutil.cpu_count(logical=False), None

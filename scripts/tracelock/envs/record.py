@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tracelock.envs.difference import difference_table
 from tracelock.envs.gate import (
     Check,
     check_packages,
     check_requirements,
-    difference_table,
     file_identity,
     gate_problem,
     unlocked_check,
@@ -65,7 +65,7 @@ def record_environment(
         Compare the digest of every file of every package too.
     """
     installed = read_installed(prefix)
-    answer = _answer(installed, locks)
+    answer = _answer(installed, locks, deep)
     write_snapshot(folder, environment, replace(installed, packages=answer.packages), answer.hashes)
     more = {"deep": deep, "locks": [file_identity(path) for path in answer.files]}
     write_json(folder / "check.json", {**answer.check.to_json(environment), **more})
@@ -73,23 +73,23 @@ def record_environment(
     return answer.check
 
 
-def _answer(installed: Installed, locks: Locks) -> _Answer:
+def _answer(installed: Installed, locks: Locks, deep: bool) -> _Answer:
     if installed.kind == "venv" and (locks.files or locks.driver):
-        return _answer_for_venv(installed, locks)
+        return _answer_for_venv(installed, locks, deep)
     if not locks.files:
         return _Answer(unlocked_check(installed), installed.packages, {}, ())
     locked = locked_packages(locks.files, locks.platform)
-    return _Answer(check_packages(installed, locked), completed(installed.packages, locked), {}, locks.files)
+    return _Answer(check_packages(installed, locked, deep), completed(installed.packages, locked), {}, locks.files)
 
 
-def _answer_for_venv(installed: Installed, locks: Locks) -> _Answer:
+def _answer_for_venv(installed: Installed, locks: Locks, deep: bool) -> _Answer:
     must, may = locks.files, tuple[Path, ...]()
     if locks.driver is not None:
         torch = next((package.version for package in installed.pip if package.name == "torch"), None)
         must, may = lock_files(locks.driver, torch)
     required, optional = (_merged(paths, installed) for paths in (must, may))
     hashes = {name: requirement.sha256 for name, requirement in {**optional, **required}.items()}
-    return _Answer(check_requirements(installed, required, optional), installed.packages, hashes, must)
+    return _Answer(check_requirements(installed, required, optional, deep), installed.packages, hashes, must)
 
 
 def _merged(paths: Sequence[Path], installed: Installed) -> dict[str, Requirement]:
