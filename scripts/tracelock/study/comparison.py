@@ -1,0 +1,322 @@
+"""What a study came to: the document ``tracelock/comparison/1``, the contract between comparison and report.
+
+Times are microseconds, memory is bytes, shares and ratios are fractions. A figure that cannot be known is None.
+A case is a variant in one environment. The columns of the tables are documented in docs/tables.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from tracelock.analysis.model import Breakdown, IdleCauses
+from tracelock.errors import Problem, TracelockError
+from tracelock.io import read_json, schema, write_json
+from tracelock.study.records import PeakMemory, RemedyPath
+from tracelock.study.stats import Difference, Interval, Verdict
+
+KIND = "comparison"
+
+Metric: TypeAlias = Literal["time per sample", "step time"]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment that the runs were made in. `unlocked`: True if it differed from its lock, None if unchecked."""
+
+    name: str
+    unlocked: bool | None
+    lock_digest: str | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run."""
+
+    environment: str
+    variant: str
+    repeat: int
+    unlocked: bool | None
+    started: str
+    host: str
+    device: str
+    device_name: str | None
+    python: str
+    torch: str
+    threads: int | None
+    steps: int
+    step_us: float  # duration of the timed part / its steps
+    median_step_us: float | None
+    samples: float | None
+    throughput_per_s: float | None
+    loading_share: float | None  # of the timed part, spent waiting in next(loader)
+    profiled_step_us: float | None
+    profiler_overhead: float | None  # mean profiled step / mean timed step
+    dataloader_share: float | None  # of the profiled steps, from the trace
+    peak_rss_bytes: int | None
+    peak_allocated_bytes: int | None
+    peak_reserved_bytes: int | None
+    stopped_by: str | None
+    trace: str | None
+    trace_bytes: int | None
+    trace_quality: str | None
+    finding: str | None
+    digest: str
+    warnings: tuple[str, ...] = ()
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MissingRun:
+    """A run that was planned and has no result."""
+
+    environment: str
+    variant: str
+    repeat: int
+    unlocked: bool | None
+    reason: str
+    log: str | None
+
+
+@dataclass(frozen=True)
+class ExcludedRun:
+    """A result that is there and was not used."""
+
+    environment: str
+    variant: str
+    repeat: int
+    unlocked: bool | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class RemedyRow:
+    """A remedy of a finding; where a variant of the study applies it, what that brought against the finding's case."""
+
+    settings: dict[str, Any]
+    expect: str
+    code: str
+    tested_by: str | None = None
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A cause of lost time in one case. `runs` of `analysed` traces show it; figures are medians over them."""
+
+    environment: str
+    variant: str
+    unlocked: bool | None
+    rank: int
+    code: str
+    title: str
+    severity: str
+    confidence: str
+    runs: int
+    analysed: int
+    share_of_step: float | None
+    gain_at_most: float | None
+    evidence: tuple[str, ...]
+    remedies: tuple[RemedyRow, ...]
+
+
+@dataclass(frozen=True)
+class DeviceUse:
+    """How busy the accelerators were over the profiled steps, as shares of that time; means over devices and runs."""
+
+    count: int
+    utilization: float
+    idle_causes: IdleCauses | None  # shares, not microseconds
+
+
+@dataclass(frozen=True)
+class MemoryCurve:
+    """Allocated memory of one device over the profiled window of one run, thinned out; peaks are kept."""
+
+    device: str
+    repeat: int
+    time_us: tuple[float, ...]
+    allocated_bytes: tuple[int, ...]
+    growth_bytes_per_step: float | None
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Shares of the time that the training loop waits for data."""
+
+    timed: float | None  # median over runs, of the timed part: waiting in next(loader)
+    low: float | None  # lowest and highest run
+    high: float | None
+    traced: float | None  # median over runs, of the profiled steps: exclusive, from the trace
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What the traces of a case say. Means over the runs that were analysed, medians where said."""
+
+    analysed: int
+    finding: str | None  # code of the finding that leads most often
+    title: str | None
+    finding_runs: int
+    breakdown: Breakdown | None
+    device: DeviceUse | None
+    memory: tuple[MemoryCurve, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A variant in one environment: medians over its runs, with intervals."""
+
+    environment: str
+    variant: str
+    baseline: bool
+    unlocked: bool | None
+    settings: dict[str, Any]
+    factors: dict[str, Any]  # the settings that vary in this study
+    planned: int
+    runs: int
+    step: Interval | None
+    median_step_us: float | None  # median over runs of each run's median step
+    sample: Interval | None  # time per sample
+    throughput: Interval | None  # samples a second: the reciprocal of `sample`
+    loading: Loading
+    profiled_step_us: float | None
+    profiler_overhead: float | None
+    peaks: PeakMemory  # highest over the runs
+    explained: Explained
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What names a case: its environment and its variant."""
+        return self.environment, self.variant
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """A case against its reference: the baseline of the same environment, or the same variant elsewhere."""
+
+    environment: str
+    variant: str
+    unlocked: bool | None  # either side
+    reference_environment: str
+    reference_variant: str
+    metric: Metric
+    runs: int
+    reference_runs: int
+    difference: Difference
+    step_ratio: float  # of the median step times, whatever a step holds
+    changed: dict[str, tuple[Any, Any]]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """faster, slower, no clear difference; None where one run does not allow any."""
+        return self.difference.verdict
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The case that is compared."""
+        return self.environment, self.variant
+
+    @property
+    def within(self) -> bool:
+        """Whether both sides are of one environment: a comparison with the baseline."""
+        return self.environment == self.reference_environment
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """An operator in one case: medians over its runs, per step."""
+
+    environment: str
+    variant: str
+    unlocked: bool | None
+    name: str
+    runs: int
+    calls_per_step: float | None
+    self_cpu_us: float
+    total_cpu_us: float
+    self_device_us: float | None
+    total_device_us: float | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The study's answer for one environment: what is slow, what to change, what it brings."""
+
+    environment: str
+    case: Case
+    finding: FindingRow | None
+    best: ComparisonRow | None  # the fastest variant that is clearly faster than the baseline
+
+
+@dataclass(frozen=True)
+class Method:
+    """How figures were made, in words."""
+
+    interval: str
+    few_runs: str
+    verdict: str
+    confidence: float
+    resamples: int
+    seed: int
+    min_effect: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole document."""
+
+    experiment: str
+    description: str
+    digest: str
+    study_file: str
+    workload: str
+    baseline: str
+    repeats: int
+    factors: tuple[str, ...]
+    protocol: dict[str, Any]
+    method: Method
+    environments: tuple[Environment, ...]
+    answers: tuple[Answer, ...]
+    cases: tuple[Case, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    runs: tuple[RunRow, ...]
+    missing: tuple[MissingRun, ...]
+    excluded: tuple[ExcludedRun, ...]
+    findings: tuple[FindingRow, ...]
+    operators: tuple[OperatorRow, ...]
+    remedies: RemedyPath | None
+    unknown: dict[str, str]
+
+    def against_baseline(self, case: Case) -> ComparisonRow | None:
+        """Return the comparison of `case` with the baseline of its environment; None for the baseline itself."""
+        return next((row for row in self.comparisons if row.within and row.key == case.key), None)
+
+    def findings_of(self, case: Case) -> list[FindingRow]:
+        """Return the findings of a case, the main one first."""
+        return [row for row in self.findings if (row.environment, row.variant) == case.key]
+
+
+def write(path: Path, comparison: Comparison) -> None:
+    """Write the document to `path`, atomically and with stable bytes."""
+    write_json(path, {"schema": schema(KIND), **msgspec.to_builtins(comparison)})
+
+
+def read(path: Path) -> Comparison:
+    """Read the document at `path`.
+
+    Raises
+    ------
+    TracelockError
+        If it cannot be read or is not sound.
+    """
+    document = read_json(path, KIND)
+    try:
+        return msgspec.convert(document, Comparison)
+    except msgspec.ValidationError as error:
+        what = str(error).replace("`$.", "`").replace(" - at ", " at ")
+        raise TracelockError(Problem(str(path), what, "make it again: scripts/compare.py --results DIR")) from None

@@ -1,0 +1,63 @@
+"""The line that a person wants of each variant: its figures, how it compares, what is found and what to change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tracelock.study.comparison import Case, Comparison, ComparisonRow, FindingRow, RemedyRow
+
+
+@dataclass(frozen=True)
+class Line:
+    """A case with its comparison against the baseline and its main finding."""
+
+    case: Case
+    against: ComparisonRow | None
+    finding: FindingRow | None
+
+    @property
+    def remedy(self) -> RemedyRow | None:
+        """The first remedy of the main finding."""
+        return self.finding.remedies[0] if self.finding and self.finding.remedies else None
+
+    @property
+    def remedy_text(self) -> str | None:
+        """The first remedy as text: its settings, else the advice for the code."""
+        return remedy_text(self.remedy) if self.remedy else None
+
+
+def overview(comparison: Comparison) -> list[Line]:
+    """Return the lines of all cases, by environment: the baseline, then from fast to slow, cases without runs last."""
+    order = {place.name: number for number, place in enumerate(comparison.environments)}
+    lines = [_line(comparison, case) for case in comparison.cases]
+    return sorted(lines, key=lambda line: (order[line.case.environment], not line.case.baseline, _slowness(line)))
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Return settings as ``num_workers=4, pin_memory=True``."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items())
+
+
+def value_text(value: Any) -> str:
+    """Return a setting's value as a person writes it in Python or in a study."""
+    return value if isinstance(value, str) else str(value) if not isinstance(value, dict | list) else json.dumps(value)
+
+
+def remedy_text(remedy: RemedyRow) -> str:
+    """Return a remedy as text: its settings, else the advice for the code."""
+    return settings_text(remedy.settings) or remedy.code or remedy.expect
+
+
+def _line(comparison: Comparison, case: Case) -> Line:
+    findings = comparison.findings_of(case)
+    return Line(case, comparison.against_baseline(case), findings[0] if findings else None)
+
+
+def _slowness(line: Line) -> float:
+    """Return what a case is sorted by: its ratio to the baseline; its step time where there is none; then last."""
+    if line.against:
+        return line.against.difference.ratio.value
+    return line.case.step.value if line.case.step else float("inf")
