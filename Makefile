@@ -47,7 +47,7 @@ test: $(DEV) ## run every test
 
 format: $(DEV) ## rewrite the code in the house format
 	$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
-	$(BIN)/snakefmt --quiet Snakefile workflow
+	$(BIN)/snakefmt Snakefile workflow
 
 lint: $(DEV) ## check format, style, workflow and layers
 	$(BIN)/ruff format --check .

@@ -11,10 +11,6 @@ rule analyze:
         run=f"{RUN}/{{repeat}}/run.json",
     output:
         analysis=f"{RUN}/{{repeat}}/analysis.json",
-    params:
-        program=str(SCRIPTS / "analyze.py"),
-        thresholds=json.dumps(PLAN.study.thresholds, sort_keys=True),
-        code=code_digest("trace", "analysis", "diagnosis", "analyze.py"),
     log:
         f"{BASE}/logs/analyze/{{stage}}/{{environment}}/{{variant}}/{{repeat}}.txt",
     conda:
@@ -22,6 +18,10 @@ rule analyze:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        program=str(SCRIPTS / "analyze.py"),
+        thresholds=json.dumps(PLAN.study.thresholds, sort_keys=True),
+        code=code_digest("trace", "analysis", "diagnosis", "analyze.py"),
     shell:
         "{PYTHON} {params.program:q} --run {input.run:q} --thresholds {params.thresholds:q}"
         " --output {output.analysis:q} 2> {log:q}"

@@ -4,7 +4,10 @@ before: run.json and analysis.json of every run
 after:  comparison.json, tables/*.csv
 """
 
-TABLES = [f"{BASE}/tables/{name}.csv" for name in ("runs", "variants", "comparisons", "operators", "findings")]
+TABLES = [
+    f"{BASE}/tables/{name}.csv"
+    for name in ("runs", "variants", "comparisons", "operators", "findings")
+]
 
 
 rule compare:
@@ -14,17 +17,18 @@ rule compare:
         runs=LAYOUT.runs("run.json"),
         analyses=LAYOUT.runs("analysis.json"),
         checks=LAYOUT.environments("check.json"),
+        remedies=[f"{BASE}/remedies.json"] if PLAN.study.remedies.test else [],
     output:
         comparison=f"{BASE}/comparison.json",
         tables=TABLES,
+    log:
+        f"{BASE}/logs/compare.txt",
+    localrule: True
+    conda:
+        ANALYSIS_ENV
     params:
         base=BASE,
         program=str(SCRIPTS / "compare.py"),
         code=code_digest("study", "compare.py"),
-    log:
-        f"{BASE}/logs/compare.txt",
-    conda:
-        ANALYSIS_ENV
-    localrule: True
     shell:
         "{PYTHON} {params.program:q} --results {params.base:q} 2> {log:q}"

@@ -11,9 +11,9 @@ rule prefix:
         f"{BASE}/envs/{{environment}}/prefix.txt",
     log:
         f"{BASE}/logs/prefix/{{environment}}.txt",
+    localrule: True
     conda:
         str(ENVS / "{environment}.yaml")
-    localrule: True
     shell:
         "{PYTHON} -c 'import sys; print(sys.prefix)' > {output:q} 2> {log:q}"
 
@@ -28,17 +28,17 @@ rule environment:
         explicit=f"{BASE}/envs/{{environment}}/explicit.txt",
         packages=f"{BASE}/envs/{{environment}}/packages.json",
         machine=f"{BASE}/envs/{{environment}}/machine.json",
+    log:
+        f"{BASE}/logs/environment/{{environment}}.txt",
+    localrule: True
+    conda:
+        ANALYSIS_ENV
     params:
         folder=subpath(output.check, parent=True),
         program=str(SCRIPTS / "snapshot_env.py"),
         arguments=lambda wildcards: snapshot_arguments(wildcards.environment),
-    log:
-        f"{BASE}/logs/environment/{{environment}}.txt",
-    conda:
-        ANALYSIS_ENV
-    localrule: True
     shell:
-        "{PYTHON} {params.program:q} --environment {wildcards.environment} --prefix \"$(cat {input:q})\""
+        '{PYTHON} {params.program:q} --environment {wildcards.environment} --prefix "$(cat {input:q})"'
         " {params.arguments} --output {params.folder:q} 2> >(tee {log:q} >&2)"
 
 

@@ -13,15 +13,15 @@ rule plan:
     output:
         plan=f"{BASE}/plan.json",
         specs=LAYOUT.specs(),
+    log:
+        f"{BASE}/logs/plan.txt",
+    localrule: True
     params:
         study=STUDY,
         plan=digest(plan_document(PLAN)),
         environments=" ".join(PLAN.environments),
         base=BASE,
         program=str(SCRIPTS / "plan.py"),
-    log:
-        f"{BASE}/logs/plan.txt",
-    localrule: True
     shell:
         "{DRIVER} {params.program:q} --study {params.study:q} --environments {params.environments}"
         " --output {params.base:q} 2> {log:q}"

@@ -11,15 +11,15 @@ rule figures:
         f"{BASE}/comparison.json",
     output:
         directory(f"{BASE}/figures"),
+    log:
+        f"{BASE}/logs/figures.txt",
+    localrule: True
+    conda:
+        ANALYSIS_ENV
     params:
         base=BASE,
         program=str(SCRIPTS / "figures.py"),
         code=code_digest("report", "figures.py"),
-    log:
-        f"{BASE}/logs/figures.txt",
-    conda:
-        ANALYSIS_ENV
-    localrule: True
     shell:
         "{PYTHON} {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"
 
@@ -33,14 +33,14 @@ rule report:
         environments=LAYOUT.environments("environment.yml"),
     output:
         f"{BASE}/report.html",
+    log:
+        f"{BASE}/logs/report.txt",
+    localrule: True
+    conda:
+        ANALYSIS_ENV
     params:
         base=BASE,
         program=str(SCRIPTS / "report.py"),
         code=code_digest("report", "report.py"),
-    log:
-        f"{BASE}/logs/report.txt",
-    conda:
-        ANALYSIS_ENV
-    localrule: True
     shell:
         "{PYTHON} {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"

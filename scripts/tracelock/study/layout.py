@@ -58,7 +58,7 @@ def code_digest(*parts: str) -> str:
     Parameters
     ----------
     parts
-        Folders of the package ("runner") and programs beside it ("run_workload.py").
+        Folders and files of the package ("runner", "study/rounds.py"), programs beside it ("run_workload.py").
     """
     sha = hashlib.sha256()
     for file in _files(parts):
@@ -71,5 +71,8 @@ def _files(parts: Iterable[str]) -> list[Path]:
     found: list[Path] = []
     for part in parts:
         folder = PACKAGE / part
-        found += sorted(folder.rglob("*.py")) if folder.is_dir() else [SCRIPTS / part]
+        if folder.is_dir():
+            found += sorted(folder.rglob("*.py"))
+        else:
+            found.append(folder if folder.is_file() else SCRIPTS / part)
     return found

@@ -85,7 +85,7 @@ def interleave(environments: tuple[str, ...], variants: list[str], repeats: int,
 def spec(plan: Plan, variant: Variant, environment: str) -> dict[str, Any]:
     """Return the document that the runner is given for one variant in one environment (``tracelock/spec/1``)."""
     study = plan.study
-    core = {
+    measured = {
         "workload": _portable(study),
         "workload_digest": plan.workload_digest,
         "settings": variant.settings,
@@ -95,15 +95,18 @@ def spec(plan: Plan, variant: Variant, environment: str) -> dict[str, Any]:
         "profiler": asdict(study.profiler),
         "limits": asdict(study.limits),
     }
-    return {
-        "schema": schema("spec"),
-        **core,
-        "digest": digest(core),
+    place = {
         "experiment": study.name,
         "environment": environment,
         "variant": variant.id,
         "baseline": variant.id == plan.baseline.id,
     }
+    return seal(measured, place)
+
+
+def seal(measured: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
+    """Return the spec of `measured`, everything that determines a measurement, with its digest, at `place`."""
+    return {"schema": schema("spec"), **measured, "digest": digest(measured), **place}
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
