@@ -27,15 +27,19 @@ __all__ = [
     "Collectives",
     "DeviceName",
     "Gpu",
+    "HostIdle",
     "IdleCauses",
     "Kernel",
+    "KernelOfOperator",
     "Launches",
     "Loading",
     "Memory",
     "MemoryPoint",
     "Operator",
+    "OperatorGroup",
     "Step",
     "StepSummary",
+    "TensorCores",
     "Threads",
     "TraceSection",
     "Transfer",
@@ -88,18 +92,20 @@ class Step:
     duration_us: float
     breakdown_us: Breakdown
     complete: bool = True  # False where the recording may have ended inside it
+    exposed_communication_us: float | None = None  # a device in collectives and not computing; None without devices
 
 
 @dataclass(frozen=True)
 class StepSummary:
-    """The steps together. `source` is "ProfilerStep" or "whole trace" (no steps were marked)."""
+    """The complete steps together. `source` is "ProfilerStep" or "whole trace" (no steps were marked)."""
 
-    count: int
+    count: int  # complete steps: what the figures are means of
     mean_us: float | None
     median_us: float | None
     breakdown_us: Breakdown | None
-    dataloader_share: float | None
+    dataloader_share: float | None  # of the mean step, 0..1
     source: str
+    incomplete: int = 0  # steps that the recording may have ended in: in `steps`, but in no mean
 
 
 @dataclass(frozen=True)
@@ -115,8 +121,16 @@ class IdleCauses:
 
 
 @dataclass(frozen=True)
+class HostIdle:
+    """What the host did while the device waited for it, named by the innermost operator, region or frame."""
+
+    name: str
+    time_us: float
+
+
+@dataclass(frozen=True)
 class Gpu:
-    """One accelerator over the window of all steps."""
+    """One accelerator from the start of the first complete step to the end of the last."""
 
     id: int
     span_us: float
@@ -130,11 +144,15 @@ class Gpu:
     sm_efficiency: float | None
     occupancy_pct: float | None
     idle_causes_us: IdleCauses | None
+    window_us: float | None = None  # what utilization and sm_efficiency are parts of
+    linked_share: float | None = None  # of the device's time: work whose launch is in the file, 0..1
+    host_idle: tuple[HostIdle, ...] = ()  # the host's part of the idle time by name, largest first
+    tensor_core_share: float | None = None  # of the kernels' time, 0..1
 
 
 @dataclass(frozen=True)
 class Operator:
-    """All calls of one operator name."""
+    """All calls of one name: an operator, a labelled region or a call of the runtime."""
 
     name: str
     calls: int
@@ -147,6 +165,20 @@ class Operator:
 
 
 @dataclass(frozen=True)
+class OperatorGroup:
+    """The calls of one operator with the same input shapes, or from the same place in the code."""
+
+    name: str
+    shapes: str | None  # Input Dims as the profiler wrote them: JSON
+    stack: str | None  # frames, innermost first, one a line
+    calls: int
+    self_cpu_us: float
+    total_cpu_us: float
+    self_device_us: float | None
+    total_device_us: float | None
+
+
+@dataclass(frozen=True)
 class Kernel:
     """All launches of one kernel name."""
 
@@ -156,7 +188,27 @@ class Kernel:
     mean_us: float
     min_us: float
     max_us: float
-    tensor_cores: bool | None = None
+    tensor_cores: bool | None = None  # None where names of this kind do not say
+
+
+@dataclass(frozen=True)
+class KernelOfOperator:
+    """All launches of one kernel name by one operator."""
+
+    kernel: str
+    operator: str | None  # None where the launch is not in the file or in no operator
+    calls: int
+    total_us: float
+
+
+@dataclass(frozen=True)
+class TensorCores:
+    """Parts of the kernels' time (their sum), 0..1."""
+
+    used_share: float
+    untold_share: float  # kernels whose names do not say
+    eligible_share: float | None  # launched by operators that could; None where no kernel is linked to its operator
+    used_share_of_eligible: float | None
 
 
 @dataclass(frozen=True)
@@ -168,6 +220,7 @@ class Transfer:
     calls: int
     bytes: int | None
     total_us: float
+    bandwidth_gb_per_s: float | None = None  # 1e9 bytes a second, over the time of the copies themselves
 
 
 @dataclass(frozen=True)
@@ -187,3 +240,9 @@ class Analysis:
     launches: tuple[Launches, ...] = ()
     collectives: tuple[Collectives, ...] = ()
     threads: Threads | None = None
+    labels: tuple[Operator, ...] = ()  # regions labelled by record_function, of the user or of PyTorch
+    runtime: tuple[Operator, ...] = ()  # calls of the device's runtime and driver
+    operators_by_shape: tuple[OperatorGroup, ...] = ()  # empty where no shapes were recorded
+    operators_by_stack: tuple[OperatorGroup, ...] = ()  # empty where no stacks were recorded
+    kernels_by_operator: tuple[KernelOfOperator, ...] = ()
+    tensor_cores: TensorCores | None = None  # None without kernels

@@ -1,0 +1,126 @@
+"""Sets of time as sorted, disjoint intervals: union, intersection, difference, length.
+
+Device time is always a union of intervals, never a sum, since kernels overlap on and between streams. All times are
+int64 nanoseconds; an interval [start, end) holds its start and not its end; empty intervals hold nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tracelock.trace.columns import Int64
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A set of time: intervals in order, none of which overlaps or touches the next; shape (n,) each, ns."""
+
+    start: Int64
+    end: Int64
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def _empty() -> Int64:
+    return np.empty(0, np.int64)
+
+
+EMPTY = Intervals(_empty(), _empty())
+
+
+def union(start: Int64, end: Int64) -> Intervals:
+    """Return the set that the rows [start, end) cover.
+
+    Parameters
+    ----------
+    start, end
+        Rows in any order, shape (n,), ns. Rows sorted by start, as those of a trace are, cost no sorting.
+
+    """
+    if not len(start):
+        return EMPTY
+    if not _ascending(start):
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    reach = np.maximum.accumulate(end)
+    opens = np.empty(len(start), np.bool_)
+    opens[0] = True
+    np.greater(start[1:], reach[:-1], out=opens[1:])
+    first = np.flatnonzero(opens)
+    last = np.append(first[1:], len(start)) - 1
+    return _solid(start[first], reach[last])
+
+
+def _ascending(values: Int64) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _solid(start: Int64, end: Int64) -> Intervals:
+    """Drop what is empty: rows of no duration that touch nothing else."""
+    kept = end > start
+    return Intervals(start, end) if kept.all() else Intervals(start[kept], end[kept])
+
+
+def join(*sets: Intervals) -> Intervals:
+    """Return the set that any of `sets` holds."""
+    filled = [each for each in sets if len(each)]
+    if len(filled) < 2:
+        return filled[0] if filled else EMPTY
+    return union(np.concatenate([each.start for each in filled]), np.concatenate([each.end for each in filled]))
+
+
+def intersect(left: Intervals, right: Intervals) -> Intervals:
+    """Return the set that both hold."""
+    first = np.searchsorted(right.end, left.start, side="right")
+    last = np.searchsorted(right.start, left.end, side="left")
+    counts = last - first
+    mine = np.repeat(np.arange(len(left)), counts)
+    offsets = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts)
+    theirs = first[mine] + offsets
+    return _solid(np.maximum(left.start[mine], right.start[theirs]), np.minimum(left.end[mine], right.end[theirs]))
+
+
+def subtract(left: Intervals, right: Intervals) -> Intervals:
+    """Return the set that `left` holds and `right` does not."""
+    if not len(left) or not len(right):
+        return left
+    return intersect(left, gaps(right, int(left.start[0]), int(left.end[-1])))
+
+
+def gaps(held: Intervals, low: int, high: int) -> Intervals:
+    """Return what `held` leaves free of [low, high)."""
+    inner = clip(held, low, high)
+    return _solid(np.concatenate(([low], inner.end)), np.concatenate((inner.start, [max(low, high)])))
+
+
+def clip(held: Intervals, low: int, high: int) -> Intervals:
+    """Return what `held` holds of [low, high)."""
+    return _solid(np.clip(held.start, low, max(low, high)), np.clip(held.end, low, max(low, high)))
+
+
+def length(held: Intervals) -> int:
+    """Return how much time `held` holds, ns."""
+    return int((held.end - held.start).sum())
+
+
+def lengths_within(held: Intervals, low: Int64, high: Int64) -> Int64:
+    """Return how much time `held` holds of each [low, high), ns, shape of `low`; 0 where high <= low."""
+    if not len(held):
+        return np.zeros(len(low), np.int64)
+    before = np.cumsum(held.end - held.start) - (held.end - held.start)
+    return np.maximum(_held_until(held, before, np.maximum(low, high)) - _held_until(held, before, low), 0)
+
+
+def _held_until(held: Intervals, before: Int64, time: Int64) -> Int64:
+    """Return how much `held` holds before each `time`; `before` is how much it holds before each interval."""
+    at = np.searchsorted(held.start, time, side="right") - 1
+    known = np.maximum(at, 0)
+    inside = np.clip(time - held.start[known], 0, held.end[known] - held.start[known])
+    held_until: Int64 = np.where(at < 0, 0, before[known] + inside)
+    return held_until

@@ -1,0 +1,97 @@
+"""What kernels cost: by name, and by the operator that launched them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracelock.analysis.groups import group
+from tracelock.analysis.links import Links
+from tracelock.analysis.model import Kernel, KernelOfOperator, TensorCores
+from tracelock.analysis.names import matching
+from tracelock.analysis.nesting import Tree
+from tracelock.analysis.tensor_cores import is_eligible, uses_tensor_cores
+from tracelock.trace.columns import DeviceKind, Int64, Trace
+
+
+def kernel_rows(trace: Trace) -> Int64:
+    """Return the positions of the kernels among the device rows."""
+    return np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
+
+
+def by_name(trace: Trace) -> tuple[Kernel, ...]:
+    """Return the kernels by name, most expensive first; microseconds."""
+    rows = kernel_rows(trace)
+    duration = trace.device.duration[rows]
+    groups = group(trace.device.name[rows])
+    total, least, most = groups.total(duration), groups.least(duration), groups.most(duration)
+    return tuple(
+        Kernel(
+            name=(name := _text(trace, int(groups.keys[0][each]))),
+            calls=int(groups.counts[each]),
+            total_us=int(total[each]) / 1000,
+            mean_us=int(total[each]) / int(groups.counts[each]) / 1000,
+            min_us=int(least[each]) / 1000,
+            max_us=int(most[each]) / 1000,
+            tensor_cores=uses_tensor_cores(name),
+        )
+        for each in np.argsort(-total, kind="stable")
+    )
+
+
+def by_operator(trace: Trace, links: Links) -> tuple[KernelOfOperator, ...]:
+    """Return the kernels by name and launching operator, most expensive first; microseconds."""
+    rows = kernel_rows(trace)
+    operator = links.operator[rows]
+    names = np.where(operator >= 0, trace.host.name[operator], -1) if len(trace.host) else operator
+    groups = group(trace.device.name[rows], names)
+    total = groups.total(trace.device.duration[rows])
+    return tuple(
+        KernelOfOperator(
+            kernel=_text(trace, int(groups.keys[0][each])),
+            operator=_text(trace, int(groups.keys[1][each])) or None,
+            calls=int(groups.counts[each]),
+            total_us=int(total[each]) / 1000,
+        )
+        for each in np.argsort(-total, kind="stable")
+    )
+
+
+def _text(trace: Trace, identifier: int) -> str:
+    return trace.texts[identifier] if identifier >= 0 else ""
+
+
+def tensor_cores(trace: Trace, tree: Tree, links: Links) -> TensorCores | None:
+    """Return how much of the kernels' time (their sum) used tensor cores, and how much could; None without kernels.
+
+    Eligible is what was launched inside an operator that multiplies matrices or convolves.
+    """
+    rows = kernel_rows(trace)
+    duration = trace.device.duration[rows]
+    total = int(duration.sum())
+    if not total:
+        return None
+    names = trace.device.name[rows]
+    used = matching(trace.texts, names, lambda name: uses_tensor_cores(name) is True)
+    untold = matching(trace.texts, names, lambda name: uses_tensor_cores(name) is None)
+    eligible = _inside_eligible(trace, tree, links, rows)
+    linked = links.operator[rows] >= 0
+    return TensorCores(
+        used_share=int(duration[used].sum()) / total,
+        untold_share=int(duration[untold].sum()) / total,
+        eligible_share=int(duration[eligible].sum()) / total if linked.any() else None,
+        used_share_of_eligible=_share(duration, used & eligible, eligible),
+    )
+
+
+def _share(duration: Int64, part: np.ndarray, whole: np.ndarray) -> float | None:
+    total = int(duration[whole].sum())
+    return int(duration[part].sum()) / total if total else None
+
+
+def _inside_eligible(trace: Trace, tree: Tree, links: Links, rows: Int64) -> np.ndarray:
+    """Return which kernels were launched inside an eligible operator, at any depth."""
+    eligible_call = matching(trace.texts, trace.host.name, is_eligible)
+    at = links.caller[rows].copy()
+    while len(climbing := np.flatnonzero((at >= 0) & ~eligible_call[at])):
+        at[climbing] = tree.parent[at[climbing]]
+    return at >= 0

@@ -1,0 +1,59 @@
+"""What the names of rows say: which load data, synchronise, communicate. Each different name is looked at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from tracelock.analysis.intervals import Mask
+from tracelock.trace.columns import Int32
+
+_COLLECTIVE_KERNEL: Final = re.compile(r"rccl|nccl|hccl|xccl|oneccl|cross_device_reduce", re.IGNORECASE)
+_COLLECTIVE_CALL: Final = re.compile(r"(nccl|rccl|gloo|ucc|mpi|xccl|hccl|ccl):\w")
+_SYNCHRONISING: Final = re.compile(
+    r"(cuda|hip|cu|mu|musa)(Device|Stream|Event|Ctx|Context)Synchronize(_ptsz)?$"
+    r"|(cuda|hip)(Memcpy|Memset)(2D|3D|Peer|ToSymbol|FromSymbol|ToArray|FromArray|DtoH|HtoD|DtoD)?$"
+    r"|hipMemcpyWithStream$|cuMemcpy\w*(?<!Async)(_v2)?$"
+    r"|ze\w*HostSynchronize$|zeCommandQueueSynchronize$"
+    r"|aten::(item|_local_scalar_dense)$"
+)
+
+
+def is_loading(name: str) -> bool:
+    """Return whether a host row is one ``next(iterator)`` of a DataLoader or DataPipe."""
+    return name.startswith("enumerate(DataPipe)#") or (
+        name.startswith("enumerate(DataLoader)#") and name.endswith(".__next__")
+    )
+
+
+def is_step(name: str) -> bool:
+    """Return whether a row is a ``ProfilerStep#N``."""
+    return name.startswith("ProfilerStep#") or name == "ProfilerStep*"
+
+
+def is_collective_call(name: str) -> bool:
+    """Return whether a host row is a collective, as the process groups name it: ``nccl:all_reduce``."""
+    return _COLLECTIVE_CALL.match(name) is not None
+
+
+def is_collective_kernel(name: str) -> bool:
+    """Return whether a kernel moves data between devices for a collective (NCCL, RCCL and their kin)."""
+    return _COLLECTIVE_KERNEL.search(name) is not None
+
+
+def is_synchronising(name: str) -> bool:
+    """Return whether a host row waits for the device: a synchronisation, a blocking copy, ``item``."""
+    return _SYNCHRONISING.match(name) is not None
+
+
+def matching(texts: Sequence[str], names: Int32, predicate: Callable[[str], bool]) -> Mask:
+    """Return which rows have a name that `predicate` is true of, shape of `names`."""
+    held = np.zeros(len(texts) + 1, np.bool_)
+    held[names] = True
+    held[-1] = False  # the place of -1: a row without name
+    for identifier in np.flatnonzero(held).tolist():
+        held[identifier] = predicate(texts[identifier])
+    return held[names]
