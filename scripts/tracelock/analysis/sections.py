@@ -112,7 +112,9 @@ class Launches:
     delay_median_us: float | None
     delay_p95_us: float | None
     delay_max_us: float | None
+    free_start_us: float | None  # median delay of the rows that found their stream free: the price of a launch
     short: int  # device rows shorter than their launch call
+    tiny: int  # device rows shorter than 10 µs, whatever their launch took
     slow_calls: int  # longer than 50 µs
     slow_starts: int  # delay beyond 100 µs
     queues: tuple[Queue, ...]

@@ -1,0 +1,98 @@
+"""Who allocated: the innermost operator on the thread of each record, and what it never gave back."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tracelock.analysis.levels import Levels
+from tracelock.analysis.marked import HostSteps
+from tracelock.analysis.names import is_step, matching
+from tracelock.analysis.nesting import Tree, by_thread, of_kinds
+from tracelock.analysis.sections import MemoryOwner
+from tracelock.trace.columns import HostKind, Int64, Trace
+
+NEVER = np.iinfo(np.int64).max
+
+
+def innermost(trace: Trace, tree: Tree, time: Int64, track: npt.NDArray[np.integer]) -> Int64:
+    """Return the host row of the innermost operator open at each `time` (ns) on each `track`, or -1.
+
+    A row is open from its start to its end, both included: clocks of whole microseconds put many allocations on the
+    very end of the operator that made them. Steps, which old traces list as operators, are none.
+    """
+    host = trace.host
+    row = np.full(len(time), -1, np.int64)
+    for lane in by_thread(host, tree.kinds):
+        asked = np.flatnonzero(track == host.track[lane[0]])
+        last = np.searchsorted(host.start[lane], time[asked], side="right") - 1
+        row[asked] = np.where(last < 0, -1, lane[last])
+    wanted = of_kinds(host, (HostKind.OPERATOR,)) & ~matching(trace.texts, host.name, is_step)
+    climbing = np.flatnonzero(row >= 0)
+    while len(climbing):
+        at = row[climbing]
+        open_ = wanted[at] & (host.start[at] + host.duration[at] >= time[climbing])
+        climbing = climbing[~open_]
+        row[climbing] = tree.parent[at[~open_]]
+        climbing = climbing[row[climbing] >= 0]
+    return row
+
+
+def allocated_by_row(trace: Trace, tree: Tree) -> Int64:
+    """Return how many bytes each host row allocated itself, on all devices together; frees not subtracted."""
+    grown = trace.memory.bytes > 0
+    row = innermost(trace, tree, trace.memory.time[grown], trace.memory.track[grown])
+    known = row >= 0
+    total = np.zeros(len(trace.host), np.int64)
+    np.add.at(total, row[known], trace.memory.bytes[grown][known])
+    return total
+
+
+def owners(trace: Trace, tree: Tree, levels: Levels, steps: HostSteps) -> tuple[MemoryOwner, ...]:
+    """Return what each operator allocated of one device over the whole trace, most bytes first.
+
+    Parameters
+    ----------
+    steps
+        What is kept is known only with steps and with addresses (torch 1.10).
+
+    """
+    grown = np.flatnonzero(levels.change > 0)
+    rows = levels.rows[grown]
+    row = innermost(trace, tree, levels.time[grown], trace.memory.track[rows])
+    name = np.where(row < 0, -1, trace.host.name[row] if len(trace.host) else -1)
+    step = _kept_in(trace, levels, grown, steps)
+    found = [_owner(trace, int(one), levels.change[grown], name == one, step) for one in np.unique(name)]
+    return tuple(sorted(found, key=lambda owner: (-owner.allocated_bytes, owner.name)))
+
+
+def _owner(trace: Trace, name: int, size: Int64, mine: npt.NDArray[np.bool_], step: Int64 | None) -> MemoryOwner:
+    kept = None if step is None else mine & (step >= 0)
+    return MemoryOwner(
+        name="" if name < 0 else trace.texts[name],
+        allocations=int(mine.sum()),
+        allocated_bytes=int(size[mine].sum()),
+        kept_bytes=None if kept is None else int(size[kept].sum()),
+        kept_steps=None if kept is None or step is None else len(np.unique(step[kept])),
+    )
+
+
+def _kept_in(trace: Trace, levels: Levels, grown: npt.NDArray[np.intp], steps: HostSteps) -> Int64 | None:
+    """Return the step in which each allocation was made that is still held at the end of the last step, else -1."""
+    address = trace.memory.address[levels.rows]
+    if not len(steps) or not (address[grown] != 0).all():
+        return None
+    return np.where(freed_at(levels, address)[grown] > steps.end[-1], steps.of(levels.time[grown]), -1)
+
+
+def freed_at(levels: Levels, address: npt.NDArray[np.uint64]) -> Int64:
+    """Return when what each record allocated was freed, ns: the next record of its address if that is a free.
+
+    NEVER for what was not freed while the trace was recorded, and for records that are frees themselves.
+    """
+    order = np.lexsort((np.arange(len(address)), address))
+    this, following = order[:-1], order[1:]
+    pair = (address[this] == address[following]) & (levels.change[this] > 0) & (levels.change[following] < 0)
+    freed = np.full(len(address), NEVER, np.int64)
+    freed[this[pair]] = levels.time[following[pair]]
+    return freed

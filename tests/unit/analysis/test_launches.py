@@ -1,0 +1,124 @@
+"""Launches: delay, queue and short kernels, against figures by hand, HTA's and slow twins."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import kernel, launch, make_trace, memcpy, runtime
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracelock.analysis.launches import launches, longest_queue
+from tracelock.analysis.sections import Launches, Queue
+from tracelock.trace import Trace, read_trace
+
+
+def joined(trace: Trace, before: int | None = None) -> Any:
+    """Return the launch of each device row by the slow way; `before` leaves out launches from then on, ns."""
+    calls: dict[int, int] = {}
+    for row, (correlation, kind) in enumerate(zip(trace.host.correlation, trace.host.kind, strict=True)):
+        if kind in (1, 2) and correlation > 0 and (before is None or trace.host.start[row] < before):
+            calls.setdefault(int(correlation), row)
+    return np.array([calls.get(int(each), -1) for each in trace.device.correlation], dtype=np.int64)
+
+
+def analyse(trace: Trace) -> tuple[Launches, ...]:
+    return launches(trace, joined(trace))
+
+
+def test_figures_by_hand() -> None:
+    trace = make_trace(
+        host=[
+            launch(0, 4_000, correlation=1),
+            launch(5_000, 5_000, correlation=2),
+            launch(20_000, 60_000, correlation=3),
+            runtime("cudaGraphLaunch", 300_000, 9_000, correlation=4),
+        ],
+        device=[
+            kernel("a", 6_000, 30_000, correlation=1),  # 2 µs after its call; stream was free
+            kernel("b", 36_000, 4_000, correlation=2),  # 26 µs after its call, shorter than it
+            memcpy("HtoD", 280_000, 15_000, correlation=3, stream=9),  # 200 µs after its call
+            kernel("g", 310_000, 1_000, correlation=4),
+            kernel("h", 311_000, 1_000, correlation=4),
+            kernel("unknown", 400_000, 1_000),
+        ],
+    )
+    (found,) = analyse(trace)
+    assert found == Launches(
+        device=0,
+        linked=5,
+        unlinked=1,
+        graph_rows=2,
+        call_us=23.0,
+        delay_mean_us=pytest.approx((2 + 26 + 200) / 3),
+        delay_median_us=26.0,
+        delay_p95_us=pytest.approx(26 + 0.9 * (200 - 26)),
+        delay_max_us=200.0,
+        free_start_us=pytest.approx((2 + 200) / 2),
+        short=2,  # b and the copy
+        tiny=4,
+        slow_calls=1,
+        slow_starts=1,
+        queues=(Queue(7, 2, pytest.approx((6 + 31) / 36)), Queue(9, 1, 1.0)),
+    )
+
+
+def test_devices_and_streams_are_told_apart() -> None:
+    trace = make_trace(
+        host=[launch(0, 1, correlation=1), launch(2, 1, correlation=2), launch(4, 1, correlation=3)],
+        device=[
+            kernel("a", 10, 5, correlation=1, device=0, stream=-1, tid="queue 1"),
+            kernel("b", 10, 5, correlation=2, device=0, stream=-1, tid="queue 2"),
+            kernel("c", 10, 5, correlation=3, device=1, stream=0),
+        ],
+    )
+    first, second = analyse(trace)
+    assert [each.device for each in (first, second)] == [0, 1]
+    assert [(each.stream, each.longest) for each in first.queues] == [(-1, 1), (-1, 1)]
+    assert [(each.stream, each.longest) for each in second.queues] == [(0, 1)]
+
+
+def test_without_launches_nothing_is_claimed() -> None:
+    (found,) = analyse(make_trace(device=[kernel("a", 10, 5)]))
+    assert (found.linked, found.unlinked, found.queues) == (0, 1, ())
+    assert found.call_us is found.delay_mean_us is found.free_start_us is None
+
+
+def test_a_clock_of_the_device_that_is_behind_makes_no_negative_delay() -> None:
+    (found,) = analyse(make_trace(host=[launch(10, 5, correlation=1)], device=[kernel("a", 8, 5, correlation=1)]))
+    assert (found.delay_mean_us, found.queues) == (0.0, (Queue(7, 1, None),))
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20))
+def test_the_longest_queue_is_that_of_a_slow_twin(rows: list[tuple[int, int]]) -> None:
+    called = [start for start, _ in rows]
+    began = [start + wait for start, wait in rows]
+    # at the moment of each call: all calls made by then, less all rows that began strictly before
+    expected = max((sum(c <= now for c in called) - sum(b < now for b in began) for now in called), default=0)
+    assert longest_queue(np.array(called, dtype=np.int64), np.array(began, dtype=np.int64)) == expected
+
+
+CHECKED = {
+    "kineto-resnet50-workers0", "kineto-resnet50-workers4", "hta-ns-resolution", "hta-nccl", "tracelens-h100-qwen",
+    "tracelens-vllm-hipgraph", "tracelens-mi210-gpu-only", "tutorial-h100-transformer", "switch-a100", "dlrm-rank0..7",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CHECKED))
+def test_queues_are_those_of_hta(shared: Path, name: str) -> None:
+    """HTA leaves out the last step; with the same rows the longest queue of each stream is the same."""
+    peers = json.loads((shared / "reference" / "peers.json").read_text())[name]["hta"]["queue_length_summary"]
+    expected = [int(float(row["queue_length"])) for row in peers if row["queue_length"] not in ("max", "")]
+    names = [f"dlrm-rank{rank}" for rank in range(8)] if name == "dlrm-rank0..7" else [name]
+    found = []
+    for each in names:
+        trace = read_trace(shared / "traces" / f"{each}.json.gz")
+        steps = [row for row, text in enumerate(trace.host.name) if trace.texts[text].startswith("ProfilerStep#")]
+        last = int(trace.host.start[steps[-1]]) if len(steps) >= 2 else None
+        (device,) = launches(trace, joined(trace, last))
+        found += [queue.longest for queue in device.queues]
+    assert found == expected
