@@ -1,0 +1,44 @@
+"""Make one run of a workload: spec.json -> run.json, samples.csv, trace.json.gz and log.txt.
+
+Runs inside the environment that is measured: Python 3.10 or newer, the standard library and torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tracelock.errors import TracelockError
+from tracelock.runner.process import Stopped
+from tracelock.runner.run import Request, run
+
+
+def main() -> int:
+    """Return 0, 1 for a failed run, 2 for bad input, or 128 and the number of the signal that ended it."""
+    try:
+        print(run(_request()))
+    except TracelockError as error:
+        for problem in error.problems:
+            print(f"run_workload: error: {problem}", file=sys.stderr)
+        return error.exit_code
+    except Stopped as stopped:
+        print(f"run_workload: {stopped}", file=sys.stderr)
+        return 128 + stopped.number
+    return 0
+
+
+def _request() -> Request:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--spec", type=Path, required=True, help="spec.json: what to run")
+    parser.add_argument("--repeat", type=int, required=True, metavar="N", help="number of this repeat")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the files of the run")
+    parser.add_argument("--token", metavar="T", help="name of this attempt; the newest attempt publishes")
+    parser.add_argument(
+        "--tensorboard", action="store_true", help="give the trace also the name *.pt.trace.json.gz for TensorBoard"
+    )
+    return Request(**vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Which GPUs this process may use, found without starting CUDA."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_QUERY = ("nvidia-smi", "--query-gpu=index,uuid,name", "--format=csv,noheader")
+_USERS = ("nvidia-smi", "--query-compute-apps=gpu_uuid", "--format=csv,noheader")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU, or one slice of one.
+
+    Parameters
+    ----------
+    index
+        Its number by PCI bus, as nvidia-smi counts; None for a slice.
+    uuid
+        Its name for CUDA_VISIBLE_DEVICES, the same in every process.
+    name
+        Its product name, or an empty string.
+    busy
+        Processes that compute on it now.
+    """
+
+    index: int | None
+    uuid: str
+    name: str = ""
+    busy: int = 0
+
+
+def visible_gpus(environment: Mapping[str, str] | None = None) -> list[Gpu]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves to this process, idle ones first."""
+    environment = os.environ if environment is None else environment
+    chosen = preset(list_gpus(), environment.get("CUDA_VISIBLE_DEVICES"))
+    return sorted(chosen, key=lambda gpu: gpu.busy)
+
+
+def preset(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
+    """Return those of `gpus` that a value of CUDA_VISIBLE_DEVICES names, by CUDA's own rules.
+
+    Numbers, beginnings of UUIDs and slices (``MIG-…``) are known; the first entry that names nothing ends the list.
+    """
+    if visible is None:
+        return list(gpus)
+    chosen = []
+    for word in (part.strip() for part in visible.split(",")):
+        gpu = _named(gpus, word)
+        if gpu is None:
+            break
+        chosen.append(gpu)
+    return chosen
+
+
+def _named(gpus: Sequence[Gpu], word: str) -> Gpu | None:
+    """Return the GPU that one entry of CUDA_VISIBLE_DEVICES names, or None."""
+    if word.startswith("MIG-"):
+        return Gpu(None, word) if gpus else None
+    if word.startswith("GPU-"):
+        return next((gpu for gpu in gpus if gpu.uuid.startswith(word)), None)
+    return next((gpu for gpu in gpus if str(gpu.index) == word), None)
+
+
+def list_gpus() -> list[Gpu]:
+    """Return all NVIDIA GPUs of this machine, from NVML or else from nvidia-smi; none where neither is at hand."""
+    found = _from_nvml()
+    return _from_nvidia_smi() if found is None else found
+
+
+def _from_nvml() -> list[Gpu] | None:
+    """Return the GPUs that NVML knows, or None where it cannot be asked."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        return [_of_handle(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+    except pynvml.NVMLError:
+        return None
+
+
+def _of_handle(nvml: object, index: int) -> Gpu:
+    """Return the GPU with NVML's number `index`."""
+    import pynvml
+
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    try:
+        busy = len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except pynvml.NVMLError:
+        busy = 0
+    return Gpu(index, text(pynvml.nvmlDeviceGetUUID(handle)), text(pynvml.nvmlDeviceGetName(handle)), busy)
+
+
+def text(value: str | bytes) -> str:
+    """Return what NVML gives as bytes or as a string, depending on its version."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _from_nvidia_smi() -> list[Gpu]:
+    """Return the GPUs that nvidia-smi lists; none where the program is absent or fails."""
+    users = [line.strip() for line in _lines(_USERS)]
+    rows = [[cell.strip() for cell in line.split(",", 2)] for line in _lines(_QUERY)]
+    return [Gpu(int(row[0]), row[1], row[2], users.count(row[1])) for row in rows if len(row) == 3 and row[0].isdigit()]
+
+
+def _lines(command: Sequence[str]) -> list[str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return done.stdout.splitlines()

@@ -1,0 +1,184 @@
+"""The training loop: batches over the ends of epochs, times of each step, and what cuts it short."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tracelock.errors import EXIT_FAILED, TracelockError
+from tracelock.runner.spec import Limits
+from tracelock.runner.workload import Workload, count_samples, label
+
+
+class Feed:
+    """Gives one batch after the other, as nested ``for`` loops over epochs and batches would."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._loader = workload.loader
+        self._iterator: Iterator[Any] | None = None
+        self.epochs = 0
+
+    def next(self) -> Any:
+        """Return the next batch, labelled ``data_loading`` in the trace.
+
+        The end of an epoch, with the end and start of its workers, is part of the step that meets it.
+        """
+        with label("data_loading"):
+            try:
+                return next(self._iterator or self._begin())
+            except StopIteration:
+                # As in a for loop: the old workers, unless they persist, end before the new ones start.
+                self._iterator = None
+                return self._first_of_epoch()
+
+    def close(self) -> None:
+        """Let go of the loader's workers."""
+        self._iterator = None
+
+    def _begin(self) -> Iterator[Any]:
+        self._iterator = iter(self._loader)
+        self.epochs += 1
+        return self._iterator
+
+    def _first_of_epoch(self) -> Any:
+        try:
+            return next(self._begin())
+        except StopIteration:
+            raise TracelockError("the workload's loader gives no batch", EXIT_FAILED) from None
+
+
+class Budget:
+    """Says when the bounds on time and steps cut a part of the run, and which one did.
+
+    Parameters
+    ----------
+    limits
+        ``max_duration_s`` counts from here on; ``max_steps`` counts the steps of all parts together.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._started = time.monotonic()
+        self.steps = 0
+
+    def cut(self, keep_steps: int = 0, keep_s: float = 0.0) -> str | None:
+        """Return the bound that forbids another step, or None.
+
+        Parameters
+        ----------
+        keep_steps, keep_s
+            Steps and seconds to leave for what comes after this part.
+        """
+        limits = self._limits
+        if limits.max_steps is not None and self.steps >= limits.max_steps - keep_steps:
+            return "max_steps"
+        if limits.max_duration_s is None:
+            return None
+        left = limits.max_duration_s - (time.monotonic() - self._started)
+        # What comes after never takes more than half of the time from what comes before.
+        return "max_duration_s" if left <= min(keep_s, limits.max_duration_s / 2) else None
+
+
+@dataclass
+class Steps:
+    """What was measured of a series of steps; times in nanoseconds.
+
+    Parameters
+    ----------
+    step_ns
+        Host time of each step, loading included.
+    loading_ns
+        Host time in ``next(loader)`` of each step.
+    duration_ns
+        Host time of the whole series, with the device idle at both ends.
+    samples
+        Samples in all batches, None where one could not be counted.
+    """
+
+    step_ns: list[int] = field(default_factory=list)
+    loading_ns: list[int] = field(default_factory=list)
+    duration_ns: int = 0
+    samples: int | None = 0
+    stopped_by: str | None = None
+    _events: list[Any] = field(default_factory=list)
+    _losses: list[Any] = field(default_factory=list)
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean host time of a step, 0 before the first."""
+        return sum(self.step_ns) / len(self.step_ns) if self.step_ns else 0.0
+
+    def device_us(self) -> list[float] | None:
+        """Return the time between the device's own marks around each step, in µs, or None without a GPU."""
+        pairs = zip(self._events, self._events[1:], strict=False)
+        return [first.elapsed_time(second) * 1000 for first, second in pairs] if self._events else None
+
+    def losses(self) -> list[float] | None:
+        """Return the loss of each step, or None if a step gave none."""
+        if not self._losses or any(not isinstance(loss, torch.Tensor) for loss in self._losses):
+            return None
+        return [float(value) for value in torch.stack([loss.detach().float() for loss in self._losses]).tolist()]
+
+
+class Loop:
+    """Runs steps of a workload and measures them."""
+
+    def __init__(self, workload: Workload, device: str, budget: Budget) -> None:
+        self.feed = Feed(workload)
+        self._workload = workload
+        self._device = device
+        self._budget = budget
+
+    def run(self, count: int, keep_steps: int = 0, after: Callable[[Steps], None] | None = None) -> Steps:
+        """Run up to `count` steps, leaving `keep_steps` of the budget for what comes after.
+
+        Parameters
+        ----------
+        after
+            Is called after each step, outside of its time.
+        """
+        steps = Steps()
+        self.synchronize()
+        began = time.perf_counter_ns()
+        for _ in range(count):
+            # Profiled steps take longer than timed ones; twice their time is kept for them.
+            steps.stopped_by = self._budget.cut(keep_steps, 2e-9 * steps.mean_ns * keep_steps)
+            if steps.stopped_by:
+                break
+            self._step(steps)
+            if after:
+                after(steps)
+        self._mark(steps)
+        self.synchronize()
+        steps.duration_ns = time.perf_counter_ns() - began
+        return steps
+
+    def synchronize(self) -> None:
+        """Wait until the device has nothing left to do."""
+        if self._device != "cpu":
+            torch.cuda.synchronize()
+
+    def _step(self, steps: Steps) -> None:
+        self._mark(steps)
+        began = time.perf_counter_ns()
+        batch = self.feed.next()
+        loaded = time.perf_counter_ns()
+        loss = self._workload.step(batch)
+        ended = time.perf_counter_ns()
+        self._budget.steps += 1
+        steps.step_ns.append(ended - began)
+        steps.loading_ns.append(loaded - began)
+        steps._losses.append(loss)
+        samples = count_samples(self._workload, batch)
+        steps.samples = None if steps.samples is None or samples is None else steps.samples + samples
+
+    def _mark(self, steps: Steps) -> None:
+        """Let the device note the time when it gets here."""
+        if self._device != "cpu":
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            event.record()
+            steps._events.append(event)

@@ -1,0 +1,211 @@
+"""What is sampled of machine and process tree beside the timed steps; see gpu_probes.py for GPUs.
+
+Each probe has ``columns`` (units in their names) and ``read()``, which returns one value a column, None where the
+value cannot be known.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+Value = float | int | str | None
+
+HOST_COLUMNS = (
+    "cpu_percent",  # of all cores of the machine, since the previous sample
+    "process_cpu_percent",  # of this process and those below it; 100 is one core
+    "rss_bytes",  # resident memory of this process
+    "children_rss_bytes",  # the same of every process below it, separated by spaces
+    "cpu_mhz",  # mean over the cores
+    "load_1m",
+)
+
+
+class Probe(Protocol):
+    """Something that can be sampled."""
+
+    columns: tuple[str, ...]
+
+    def read(self) -> list[Value]:
+        """Return one value for each column."""
+        ...
+
+    def close(self) -> None:
+        """Let go of whatever the probe holds."""
+        ...
+
+
+def host_probe() -> Probe:
+    """Return a probe of machine and process tree: psutil where it is installed, else /proc."""
+    try:
+        return PsutilProbe()
+    except ImportError:
+        return ProcProbe()
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below `pid` that its main threads started, without a walk over all of /proc.
+
+    Raises
+    ------
+    OSError
+        Where the kernel does not list children.
+    """
+    found = []
+    pending = [pid]
+    while pending:
+        parent = pending.pop()
+        try:
+            children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            if parent == pid:
+                raise
+            continue  # ended meanwhile
+        pending += [int(child) for child in children]
+        found += [int(child) for child in children]
+    return found
+
+
+class PsutilProbe:
+    """Machine and process tree by psutil."""
+
+    columns: tuple[str, ...] = HOST_COLUMNS
+
+    def __init__(self) -> None:
+        import psutil
+
+        self._psutil: Any = psutil
+        self._self = psutil.Process()
+        self._known: dict[int, Any] = {}
+        self._meter = _CpuMeter()
+        self._cores = _CoreMeter(*self._ticks())
+
+    def read(self) -> list[Value]:
+        """Return one sample."""
+        tree = [self._self, *self._children()]
+        usage = [found for process in tree if (found := self._usage(process))]
+        frequency = self._psutil.cpu_freq()
+        return [
+            self._cores.percent(*self._ticks()),
+            self._meter.percent({process: seconds for process, seconds, _ in usage}),
+            usage[0][2],
+            " ".join(str(rss) for _, _, rss in usage[1:]),
+            float(frequency.current) if frequency is not None else None,
+            os.getloadavg()[0],
+        ]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _children(self) -> list[Any]:
+        try:
+            pids = descendants(self._self.pid)
+        except OSError:
+            return list(self._self.children(recursive=True))
+        for pid in pids:
+            if pid not in self._known and self._psutil.pid_exists(pid):
+                self._known[pid] = self._psutil.Process(pid)
+        return [self._known[pid] for pid in pids if pid in self._known]
+
+    def _ticks(self) -> tuple[float, float]:
+        """Return (busy, all) seconds of the machine's cores; psutil's own percentage starts anew in each thread."""
+        times = self._psutil.cpu_times()._asdict()
+        spent = sum(value for name, value in times.items() if not name.startswith("guest"))  # those are in user, too
+        return spent - times["idle"] - times.get("iowait", 0.0), spent
+
+    def _usage(self, process: Any) -> tuple[int, float, int] | None:
+        """Return (pid, CPU seconds, resident bytes) of a process, or None if it has ended."""
+        try:
+            times = process.cpu_times()
+            return process.pid, times.user + times.system, process.memory_info().rss
+        except self._psutil.Error:
+            return None
+
+
+class ProcProbe:
+    """Machine and process tree by /proc; every value is None on systems without it."""
+
+    columns: tuple[str, ...] = HOST_COLUMNS
+
+    def __init__(self) -> None:
+        self._tick = os.sysconf("SC_CLK_TCK")
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        self._meter = _CpuMeter()
+        self._cores = _CoreMeter(*self._ticks())
+
+    def read(self) -> list[Value]:
+        """Return one sample."""
+        try:
+            pids = [os.getpid(), *descendants(os.getpid())]
+        except OSError:
+            pids = [os.getpid()]
+        usage = [found for pid in pids if (found := self._usage(pid))]
+        return [
+            self._cores.percent(*self._ticks()),
+            self._meter.percent({pid: seconds for pid, seconds, _ in usage}) if usage else None,
+            usage[0][2] if usage else None,
+            " ".join(str(rss) for _, _, rss in usage[1:]),
+            _proc_mhz(),
+            os.getloadavg()[0],
+        ]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _usage(self, pid: int) -> tuple[int, float, int] | None:
+        """Return (pid, CPU seconds, resident bytes) of a process, or None if it has ended."""
+        try:
+            # The name in parentheses may hold spaces; fields are counted from behind it (proc(5)).
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return pid, (int(fields[11]) + int(fields[12])) / self._tick, int(fields[21]) * self._page
+
+    def _ticks(self) -> tuple[int, int]:
+        """Return (busy, all) ticks of the machine's cores since it started, or zeros."""
+        try:
+            fields = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+        except OSError:
+            return 0, 0
+        return sum(fields) - fields[3] - fields[4], sum(fields)
+
+
+class _CoreMeter:
+    """Turns the (busy, all) time of the machine's cores into a percentage since the previous call."""
+
+    def __init__(self, busy: float, spent: float) -> None:
+        self._before = busy, spent
+
+    def percent(self, busy: float, spent: float) -> float | None:
+        """Return the busy share of all cores in %, or None where no time has passed or none is counted."""
+        before, self._before = self._before, (busy, spent)
+        passed = spent - before[1]
+        return round(100 * (busy - before[0]) / passed, 1) if passed > 0 else None
+
+
+class _CpuMeter:
+    """Turns the CPU seconds of a changing set of processes into a percentage since the previous call."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, float] = {os.getpid(): sum(os.times()[:2])}
+        self._at = time.monotonic()
+
+    def percent(self, seconds: dict[int, float]) -> float | None:
+        """Return the CPU time of all processes by the time that passed; 100 is one core."""
+        now = time.monotonic()
+        passed, self._at = now - self._at, now
+        used = sum(max(0.0, spent - self._before.get(pid, 0.0)) for pid, spent in seconds.items())
+        self._before = seconds
+        return round(100 * used / passed, 1) if passed > 0 else None
+
+
+def _proc_mhz() -> float | None:
+    """Return the mean clock of the cores by /proc/cpuinfo, or None."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return None
+    clocks = [float(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]
+    return round(sum(clocks) / len(clocks), 1) if clocks else None

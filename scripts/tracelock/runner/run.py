@@ -1,0 +1,144 @@
+"""One run, from spec.json to run.json; torch is imported only when the device is ours."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from tracelock.errors import EXIT_FAILED, Problem, TracelockError
+from tracelock.io import write_json
+from tracelock.runner.attempt import LOG, RECORD, Attempt
+from tracelock.runner.gpu_probes import gpu_probe
+from tracelock.runner.lease import Lease, lease_device
+from tracelock.runner.probes import Probe, host_probe
+from tracelock.runner.process import Stopped, output_to, set_thread_variables, stoppable, usable_cores
+from tracelock.runner.spec import Spec, read_spec
+
+SAMPLES = "samples.csv"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller asks for.
+
+    Parameters
+    ----------
+    spec
+        The file spec.json.
+    repeat
+        Number of the repeat, from 0 or 1 on as the caller counts.
+    output
+        Folder for run.json, samples.csv, trace.json.gz and log.txt.
+    token
+        Name of this attempt, or None for a random one.
+    tensorboard
+        Whether the trace also gets the name by which TensorBoard knows traces.
+    """
+
+    spec: Path
+    repeat: int
+    output: Path
+    token: str | None = None
+    tensorboard: bool = False
+
+
+def run(request: Request) -> Path:
+    """Make one run and return the path of its run.json.
+
+    Raises
+    ------
+    TracelockError
+        For a bad spec (exit code 2) and for a failed run (exit code 1, the traceback is in log.txt).
+    Stopped
+        If a signal ended it. Nothing is left but log.txt.
+    """
+    spec = read_spec(request.spec)
+    with stoppable(), ExitStack() as stack:
+        attempt = Attempt(request.output, request.token)
+        stack.callback(attempt.close)
+        outside = stack.enter_context(output_to(attempt.work / LOG))
+
+        def tell(message: str) -> None:
+            """Say something to the caller and to the log."""
+            print(f"{datetime.now(timezone.utc):%H:%M:%S} {message}", flush=True)
+            print(f"{spec.variant} [{request.repeat}]: {message}", file=outside)
+
+        try:
+            attempt.publish(_run(request, spec, attempt, tell))
+        except BaseException as error:
+            raise _failed(error, attempt) from error
+    return request.output / RECORD
+
+
+def _failed(error: BaseException, attempt: Attempt) -> BaseException:
+    """Write `error` to the log, publish the log alone, and return what the caller is to see."""
+    traceback.print_exception(error)
+    if not isinstance(error, (TracelockError, Stopped)):
+        error = TracelockError(_problem(error, attempt), EXIT_FAILED)
+    with suppress(TracelockError, OSError):  # a newer attempt owns the folder, or it is gone
+        attempt.publish([LOG])
+    return error
+
+
+def _problem(error: BaseException, attempt: Attempt) -> Problem:
+    """Return one line for an exception of the workload."""
+    first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    return Problem("the run failed", f"{type(error).__name__}: {first}", f"traceback in {attempt.folder / LOG}")
+
+
+def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], None]) -> list[str]:
+    """Measure, write everything to the attempt's folder, and return the names of the files."""
+    threads = spec.settings.get("threads") or usable_cores()
+    set_thread_variables(threads)
+    lease = lease_device(spec.device, tell)
+    started = datetime.now(timezone.utc)
+    import torch
+
+    from tracelock.runner.measure import choose_device, measure, prepare
+    from tracelock.runner.record import Circumstances, record
+
+    device = choose_device(spec.device)
+    lease, warnings = _settle(lease, device, tell)
+    prepared = prepare(spec, device, threads)
+    measured = measure(spec, prepared.workload, device, _probes(lease), attempt.work, tell)
+    measured.sampler.write(attempt.work / SAMPLES)
+    ended = datetime.now(timezone.utc)
+    around = Circumstances(
+        spec, request.repeat, attempt.token, started, ended, device, lease.gpu, threads, torch.__version__
+    )
+    document = record(around, prepared, measured, warnings)
+    names = [RECORD, SAMPLES, LOG, *document["profiled"]["traces"]]
+    if request.tensorboard and document["profiled"]["trace"]:
+        names.append(_standard_name(attempt.work, document["profiled"]["trace"]))
+        document["profiled"]["tensorboard_trace"] = names[-1]
+    write_json(attempt.work / RECORD, document)
+    return names
+
+
+def _settle(lease: Lease, device: str, tell: Callable[[str], None]) -> tuple[Lease, list[str]]:
+    """Return the lease of the device that torch really uses: a GPU that it cannot use is given back."""
+    if lease.gpu is None or device != "cpu":
+        return lease, []
+    lease.release()
+    warning = f"torch cannot use the GPU {lease.gpu.name or lease.gpu.uuid}; the run is on the CPU"
+    return lease_device("cpu", tell), [warning]
+
+
+def _probes(lease: Lease) -> list[Probe]:
+    """Return what is sampled: the machine, and the GPU where one is leased."""
+    gpu = gpu_probe(lease.gpu) if lease.gpu else None
+    return [host_probe(), *([gpu] if gpu else [])]
+
+
+def _standard_name(folder: Path, trace: str) -> str:
+    """Give the trace a second name, the one of torch.profiler.tensorboard_trace_handler, and return it."""
+    name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
+    os.link(folder / trace, folder / name)
+    return name

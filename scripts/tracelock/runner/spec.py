@@ -1,0 +1,169 @@
+"""What one run has to do: spec.json, read and checked as a whole before anything starts.
+
+Standard library only: it is read before torch is imported, because threads and devices are set before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracelock.errors import Problem, TracelockError, nearest
+from tracelock.io import digest, file_digest, read_json
+from tracelock.runner.settings import Setting, check
+
+_TEXTS = (
+    Setting("experiment", "str", "", "name of the study"),
+    Setting("environment", "str", "", "name of the environment"),
+    Setting("variant", "str", "", "id of the variant"),
+    Setting("digest", "str", "", "digest of the variant's resolved settings"),
+    Setting("workload", "str", "", "module:function or path/file.py:function"),
+    Setting("baseline", "bool", False, "whether the other variants are compared with this one"),
+    Setting("device", "str", "auto", "where it runs", allowed=("auto", "cpu", "cuda")),
+    Setting("seed", "int", 0, "seed of every random generator", minimum=0),
+)
+_TIMING = (
+    Setting("warmup_steps", "int", 5, "steps before the timed ones", minimum=0),
+    Setting("steps", "int", 50, "timed steps, without the profiler", minimum=1),
+)
+_PROFILER = (
+    Setting("wait", "int", 1, "steps that the profiler skips", minimum=0),
+    Setting("warmup", "int", 1, "steps that it runs in without recording", minimum=0),
+    Setting("active", "int", 3, "steps that it records", minimum=1),
+    Setting("repeat", "int", 1, "cycles of wait, warmup and active; each gives a trace", minimum=1),
+    Setting("record_shapes", "bool", False, "record the shapes of inputs"),
+    Setting("profile_memory", "bool", False, "record allocations"),
+    Setting("with_stack", "bool", False, "record source lines"),
+)
+_LIMITS = (
+    Setting("max_duration_s", "float", None, "seconds for warm-up, timed and profiled steps", minimum=0),
+    Setting("max_steps", "int", None, "steps of all parts together", minimum=1),
+    Setting("max_trace_mb", "float", None, "size of the compressed trace in MB of 10^6 bytes", minimum=0),
+)
+SECTIONS: dict[str, tuple[Setting, ...]] = {"timing": _TIMING, "profiler": _PROFILER, "limits": _LIMITS}
+_REQUIRED = ("experiment", "environment", "variant", "workload")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How many steps are run before and in the timed part."""
+
+    warmup_steps: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Profiling:
+    """The profiled window: the arguments of torch.profiler.schedule and of torch.profiler.profile."""
+
+    wait: int
+    warmup: int
+    active: int
+    repeat: int
+    record_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+
+    @property
+    def cycle(self) -> int:
+        """Steps of one cycle."""
+        return self.wait + self.warmup + self.active
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole window."""
+        return self.cycle * self.repeat
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What cuts a run short; None where nothing does."""
+
+    max_duration_s: float | None
+    max_steps: int | None
+    max_trace_mb: float | None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One variant's run, as spec.json states it."""
+
+    path: Path
+    experiment: str
+    environment: str
+    variant: str
+    digest: str
+    spec_digest: str
+    workload: str
+    settings: dict[str, Any]
+    device: str
+    seed: int
+    timing: Timing
+    profiler: Profiling
+    limits: Limits
+
+
+def read_spec(path: Path) -> Spec:
+    """Read spec.json.
+
+    Raises
+    ------
+    TracelockError
+        With everything that is wrong with it: unknown and missing keys, wrong values, wrong standard settings.
+        The settings that a workload adds are checked by the workload.
+    """
+    document = read_json(path, "spec")
+    problems = _problems(document, str(path))
+    if problems:
+        raise TracelockError(problems)
+    texts: dict[str, Any] = {setting.name: document.get(setting.name, setting.default) for setting in _TEXTS}
+    del texts["baseline"]
+    texts["digest"] = texts["digest"] or digest(document["settings"])
+    return Spec(
+        path=path,
+        spec_digest=file_digest(path),
+        settings=document["settings"],
+        timing=Timing(**_section(document, "timing")),
+        profiler=Profiling(**_section(document, "profiler")),
+        limits=Limits(**_section(document, "limits")),
+        **texts,
+    )
+
+
+def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {**{setting.name: setting.default for setting in SECTIONS[name]}, **document.get(name, {})}
+
+
+def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
+    """Return everything that is wrong with the document."""
+    top = {key: value for key, value in document.items() if key not in (*SECTIONS, "settings", "schema", "labels")}
+    problems = _faults(top, _TEXTS, path, (*SECTIONS, "settings", "labels"))
+    problems += [Problem(f"{path}: {key}", "is missing") for key in _REQUIRED if not document.get(key)]
+    for name, table in SECTIONS.items():
+        section = document.get(name, {})
+        if isinstance(section, dict):
+            problems += _faults(section, table, f"{path}: {name}")
+        else:
+            problems.append(Problem(f"{path}: {name}", f"is {section!r}, expected a mapping"))
+    settings = document.get("settings")
+    if not isinstance(settings, dict):
+        return [*problems, Problem(f"{path}: settings", f"is {settings!r}, expected a mapping")]
+    return problems + check(settings, None, f"{path}: settings")
+
+
+def _faults(
+    given: Mapping[str, Any], table: tuple[Setting, ...], where: str, others: tuple[str, ...] = ()
+) -> list[Problem]:
+    """Return the problems of one level of keys."""
+    known = {setting.name: setting for setting in table}
+    problems = []
+    for key, value in given.items():
+        place = f"{where}.{key}" if ": " in where else f"{where}: {key}"
+        if key not in known:
+            hint = nearest(key, [*known, *others]) or f"known: {', '.join([*known, *others])}"
+            problems.append(Problem(place, "is an unknown key", hint))
+        elif fault := known[key].fault(value):
+            problems.append(Problem(place, fault))
+    return problems
