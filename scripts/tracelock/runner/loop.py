@@ -104,7 +104,7 @@ class Steps:
     duration_ns: int = 0
     samples: int | None = 0
     stopped_by: str | None = None
-    _events: list[Any] = field(default_factory=list)
+    _events: list[tuple[Any, Any]] = field(default_factory=list)
     _losses: list[Any] = field(default_factory=list)
 
     @property
@@ -114,14 +114,16 @@ class Steps:
 
     def device_us(self) -> list[float] | None:
         """Return the time between the device's own marks around each step, in µs, or None without a GPU."""
-        pairs = zip(self._events, self._events[1:], strict=False)
-        return [first.elapsed_time(second) * 1000 for first, second in pairs] if self._events else None
+        return [began.elapsed_time(ended) * 1000 for began, ended in self._events] if self._events else None
 
     def losses(self) -> list[float] | None:
         """Return the loss of each step, or None if a step gave none."""
-        if not self._losses or any(not isinstance(loss, torch.Tensor) for loss in self._losses):
+        if any(not isinstance(loss, (torch.Tensor, int, float)) for loss in self._losses):
             return None
-        return [float(value) for value in torch.stack([loss.detach().float() for loss in self._losses]).tolist()]
+        scalars = [torch.as_tensor(loss).float() for loss in self._losses]
+        if not scalars or any(scalar.numel() != 1 for scalar in scalars):
+            return None
+        return [float(value) for value in torch.stack([scalar.reshape(()) for scalar in scalars]).tolist()]
 
 
 class Loop:
@@ -133,26 +135,26 @@ class Loop:
         self._device = device
         self._budget = budget
 
-    def run(self, count: int, keep_steps: int = 0, after: Callable[[Steps], None] | None = None) -> Steps:
+    def run(self, count: int, keep_steps: int = 0, after: Callable[[], object] | None = None) -> Steps:
         """Run up to `count` steps, leaving `keep_steps` of the budget for what comes after.
 
         Parameters
         ----------
         after
-            Is called after each step, outside of its time.
+            Is called between steps, and after the last one of all `count`, outside of their times.
         """
         steps = Steps()
         self.synchronize()
         began = time.perf_counter_ns()
-        for _ in range(count):
-            # Profiled steps take longer than timed ones; twice their time is kept for them.
-            steps.stopped_by = self._budget.cut(keep_steps, 2e-9 * steps.mean_ns * keep_steps)
-            if steps.stopped_by:
-                break
+        steps.stopped_by = self._budget.cut(keep_steps)
+        while len(steps.step_ns) < count and not steps.stopped_by:
             self._step(steps)
-            if after:
-                after(steps)
-        self._mark(steps)
+            if len(steps.step_ns) < count:
+                # Profiled steps take longer than timed ones; twice their time is kept for them.
+                steps.stopped_by = self._budget.cut(keep_steps, 2e-9 * steps.mean_ns * keep_steps)
+            # Not when a bound cuts the series: the profiler would record the mere beginning of another step.
+            if after and not steps.stopped_by:
+                after()
         self.synchronize()
         steps.duration_ns = time.perf_counter_ns() - began
         return steps
@@ -163,22 +165,26 @@ class Loop:
             torch.cuda.synchronize()
 
     def _step(self, steps: Steps) -> None:
-        self._mark(steps)
+        mark = self._mark()
         began = time.perf_counter_ns()
         batch = self.feed.next()
         loaded = time.perf_counter_ns()
         loss = self._workload.step(batch)
         ended = time.perf_counter_ns()
+        if mark:
+            steps._events.append((mark, self._mark()))
         self._budget.steps += 1
         steps.step_ns.append(ended - began)
         steps.loading_ns.append(loaded - began)
-        steps._losses.append(loss)
+        # Its graph would keep the activations of every step.
+        steps._losses.append(loss.detach() if isinstance(loss, torch.Tensor) else loss)
         samples = count_samples(self._workload, batch)
         steps.samples = None if steps.samples is None or samples is None else steps.samples + samples
 
-    def _mark(self, steps: Steps) -> None:
-        """Let the device note the time when it gets here."""
-        if self._device != "cpu":
-            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            event.record()
-            steps._events.append(event)
+    def _mark(self) -> Any:
+        """Let the device note the time when it gets here, and return the note; None without a GPU."""
+        if self._device == "cpu":
+            return None
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event

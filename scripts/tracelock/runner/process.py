@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -41,7 +42,9 @@ def stoppable() -> Iterator[None]:
             signal.signal(other, signal.SIG_IGN)  # tidying up is not to be stopped half-way
         raise Stopped(number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    # What the caller ignores stays ignored: nohup, jobs in the background.
+    heard = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:

@@ -21,7 +21,8 @@ from tracelock.runner.probes import Probe, host_probe
 from tracelock.runner.process import Stopped, output_to, set_thread_variables, stoppable, usable_cores
 from tracelock.runner.spec import Spec, read_spec
 
-SAMPLES = "samples.csv"
+# How torch marks the traceback of a loading process.
+_ORIGINAL = "Original Traceback"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def run(request: Request) -> Path:
 def _failed(error: BaseException, attempt: Attempt) -> BaseException:
     """Write `error` to the log, publish the log alone, and return what the caller is to see."""
     traceback.print_exception(error)
-    if not isinstance(error, (TracelockError, Stopped)):
+    # What a loading process raised comes as the same class with a traceback for its text.
+    if not isinstance(error, (TracelockError, Stopped)) or _ORIGINAL in str(error):
         error = TracelockError(_problem(error, attempt), EXIT_FAILED)
     with suppress(TracelockError, OSError):  # a newer attempt owns the folder, or it is gone
         attempt.publish([LOG])
@@ -89,8 +91,9 @@ def _failed(error: BaseException, attempt: Attempt) -> BaseException:
 
 def _problem(error: BaseException, attempt: Attempt) -> Problem:
     """Return one line for an exception of the workload."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    return Problem("the run failed", f"{type(error).__name__}: {first}", f"traceback in {attempt.folder / LOG}")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no message"]
+    what = " ".join([lines[0], lines[-1]] if _ORIGINAL in str(error) else lines[:1])
+    return Problem("the run failed", f"{type(error).__name__}: {what}", f"traceback in {attempt.folder / LOG}")
 
 
 def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], None]) -> list[str]:
@@ -102,7 +105,7 @@ def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
     import torch
 
     from tracelock.runner.measure import choose_device, measure, prepare
-    from tracelock.runner.record import Circumstances, record
+    from tracelock.runner.record import SAMPLES, Circumstances, record
 
     device = choose_device(spec.device)
     lease, warnings = _settle(lease, device, tell)

@@ -80,7 +80,7 @@ def _record(loop: Loop, plan: Profiling, folder: Path) -> Window:
     """Run one window over all its cycles."""
     window = Window()
     with _profiler(plan, _trace_writer(window, folder)) as profiler:
-        steps = loop.run(plan.steps, after=lambda _: profiler.step())
+        steps = loop.run(plan.steps, after=profiler.step)
     window.stopped_by = steps.stopped_by
     active = [number for number in range(len(steps.step_ns)) if number % plan.cycle >= plan.wait + plan.warmup]
     _keep(window, steps, active)
