@@ -7,6 +7,25 @@ after:  <stage>/<environment>/<variant>/<repeat>/: run.json, samples.csv, trace.
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
 
 
+def run_priority(wildcards):
+    """Return a run's place in the plan as a priority: the scheduler starts the highest first."""
+    return LAYOUT.priority(
+        wildcards.stage, wildcards.environment, wildcards.variant, int(wildcards.repeat)
+    )
+
+
+def variant_digest(wildcards):
+    """Return what determines a run's measurement: when it changes, and only then, the run is made again."""
+    if wildcards.stage != "runs":
+        return read_json(
+            Path(
+                f"{BASE}/{wildcards.stage}/{wildcards.environment}/{wildcards.variant}/spec.json"
+            ),
+            "spec",
+        )["digest"]
+    return spec(PLAN, PLAN.variant(wildcards.variant), wildcards.environment)["digest"]
+
+
 rule run:
     """Time the workload without the profiler, then record it."""
     input:
@@ -28,27 +47,8 @@ rule run:
     params:
         folder=subpath(output.run, parent=True),
         program=str(SCRIPTS / "run_workload.py"),
-        variant=lambda wildcards: variant_digest(wildcards),
+        variant=variant_digest,
         code=code_digest("runner", "run_workload.py"),
     shell:
-        "{PYTHON} {params.program:q} --spec {input.spec:q} --check {input.check:q}"
+        "{PYTHON} {params.program:q} --spec {input.spec:q}"
         " --repeat {wildcards.repeat} --output {params.folder:q}"
-
-
-def run_priority(wildcards):
-    """Return a run's place in the plan as a priority: the scheduler starts the highest first."""
-    return LAYOUT.priority(
-        wildcards.stage, wildcards.environment, wildcards.variant, int(wildcards.repeat)
-    )
-
-
-def variant_digest(wildcards):
-    """Return what determines a run's measurement: when it changes, and only then, the run is made again."""
-    if wildcards.stage != "runs":
-        return read_json(
-            Path(
-                f"{BASE}/{wildcards.stage}/{wildcards.environment}/{wildcards.variant}/spec.json"
-            ),
-            "spec",
-        )["digest"]
-    return spec(PLAN, PLAN.variant(wildcards.variant), wildcards.environment)["digest"]

@@ -10,6 +10,7 @@ from typing import Any
 from tracelock.errors import Problem, TracelockError, nearest
 from tracelock.runner.settings import STANDARD, Setting
 from tracelock.runner.settings import defaults as default_settings
+from tracelock.runner.workloads.tables import BY_WORKLOAD
 from tracelock.study.declared import declared_settings, defined_functions, workload_source
 from tracelock.study.model import DEFAULT_ENVIRONMENT, Settings, Study, study_from
 from tracelock.study.plan import Plan, make_plan
@@ -33,7 +34,7 @@ def load_study(file: Path) -> tuple[Study, Settings]:
         raise TracelockError(problems)
     study = study_from(file, source.value)
     own, problems = _workload_settings(source, study)
-    problems += list(_setting_problems(source, study, own))
+    problems += [*_setting_problems(source, study, own), *_threshold_problems(source, study)]
     if problems:
         raise TracelockError(problems)
     return study, default_settings(own or ())
@@ -95,7 +96,7 @@ def _workload_settings(source: Source, study: Study) -> tuple[tuple[Setting, ...
         return None, [Problem(where, f"names a file that is not Python: line {error.lineno}: {error.msg}")]
     if function not in names:
         return None, [Problem(where, f"{place} has no function {function}", nearest(function, sorted(names)))]
-    return declared_settings(code), []
+    return BY_WORKLOAD.get(study.workload) or declared_settings(code), []
 
 
 def _setting_problems(source: Source, study: Study, own: tuple[Setting, ...] | None) -> Iterator[Problem]:
@@ -110,6 +111,19 @@ def _setting_problems(source: Source, study: Study, own: tuple[Setting, ...] | N
         elif not free or (path[0] != "workload" and name not in study.workload_settings):
             yield Problem(source.where(path), "is no setting of this workload", _nearest_setting(name, list(known)))
     yield from _stray_rules(source, study)
+
+
+def _threshold_problems(source: Source, study: Study) -> list[Problem]:
+    """Return what is wrong with the thresholds."""
+    try:
+        from tracelock.diagnosis.thresholds import read_thresholds
+    except ImportError:  # a driver with Snakemake alone: the rule that uses them checks them
+        return []
+    try:
+        read_thresholds(study.thresholds, source.where(("thresholds",)))
+    except TracelockError as error:
+        return list(error.problems)
+    return []
 
 
 def _nearest_setting(name: str, known: list[str]) -> str:
