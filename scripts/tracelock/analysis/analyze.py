@@ -8,12 +8,18 @@ import numpy as np
 
 from tracelock.analysis import kernels, operators
 from tracelock.analysis.breakdown import break_down, to_breakdown
+from tracelock.analysis.collective_calls import collective_calls
+from tracelock.analysis.collectives import collectives
 from tracelock.analysis.gpu import DeviceTime, device_times, occupancy, sm_efficiency, utilization
 from tracelock.analysis.intervals import join, length, lengths_within
+from tracelock.analysis.launches import launches
 from tracelock.analysis.links import Links, is_busy, link
+from tracelock.analysis.loading import loading
+from tracelock.analysis.memory import memory
 from tracelock.analysis.model import Analysis, DeviceName, Gpu, Step, StepSummary, TraceSection
 from tracelock.analysis.nesting import Tree, nest
 from tracelock.analysis.steps import Windows, find_windows
+from tracelock.analysis.threads import threads
 from tracelock.analysis.transfers import transfers
 from tracelock.trace.columns import Int64, Trace
 
@@ -55,6 +61,9 @@ def analyze(trace: Trace) -> Analysis:
     known = prepare(trace)
     calls = operators.Calls(trace, known.tree, known.links, known.windows)
     parts = break_down(trace, known.windows.start, known.windows.end)
+    memories, unknown = memory(trace, known.tree, known.windows, known.origin)
+    communication = collective_calls(trace, known.tree, known.links)
+    extent = known.windows.extent() or (0, 0)
     return Analysis(
         trace=_section(trace, known.windows),
         steps=_steps(known, parts),
@@ -63,7 +72,12 @@ def analyze(trace: Trace) -> Analysis:
         operators=operators.by_name(calls, operators.operator_rows(trace)),
         kernels=kernels.by_name(trace),
         transfers=transfers(trace),
-        memory=(),
+        memory=memories,
+        unknown=unknown,
+        loading=loading(trace, known.tree, known.windows),
+        launches=launches(trace, known.links.launch),
+        collectives=collectives(trace, communication, known.times, *extent),
+        threads=threads(trace, known.tree, communication, *extent),
         labels=operators.by_name(calls, operators.label_rows(trace)),
         runtime=operators.by_name(calls, operators.runtime_rows(trace)),
         kernels_by_operator=kernels.by_operator(trace, known.links),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.sections import Launches, Queue
-from tracelock.trace.columns import Int64, Trace
+from tracelock.trace.columns import Int32, Int64, Trace
 
 SLOW_CALL_NS = 50_000  # HTA: runtime_cutoff
 SLOW_START_NS = 100_000  # HTA: launch_delay_cutoff
@@ -23,7 +23,7 @@ TINY_NS = 10_000  # TraceLens: short kernel
 Bools = npt.NDArray[np.bool_]
 
 
-def launches(trace: Trace, launch: Int64) -> tuple[Launches, ...]:
+def launches(trace: Trace, launch: Int32) -> tuple[Launches, ...]:
     """Return the launch figures of each device that has rows.
 
     Parameters
@@ -39,7 +39,7 @@ def launches(trace: Trace, launch: Int64) -> tuple[Launches, ...]:
     )
 
 
-def _describe(trace: Trace, launch: Int64, rows: npt.NDArray[np.intp], device: int) -> Launches:
+def _describe(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], device: int) -> Launches:
     known = rows[launch[rows] >= 0]
     single = known[_launched_alone(launch[known])]
     host, calls = trace.host, launch[single]
@@ -70,7 +70,7 @@ def _us(nanoseconds: np.floating | np.integer) -> float:
     return float(nanoseconds) / 1000
 
 
-def _launched_alone(calls: Int64) -> Bools:
+def _launched_alone(calls: Int32) -> Bools:
     """Return which of `calls` occur once: a graph launch occurs for each of its rows."""
     _, position, count = np.unique(calls, return_inverse=True, return_counts=True)
     return np.asarray(count[position] == 1)
@@ -84,7 +84,7 @@ def _lanes(trace: Trace, rows: npt.NDArray[np.intp]) -> Iterator[tuple[int, npt.
         yield max(int(one), -1), rows[lane == one]
 
 
-def _found_free(trace: Trace, launch: Int64, rows: npt.NDArray[np.intp], single: npt.NDArray[np.intp]) -> Bools:
+def _found_free(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], single: npt.NDArray[np.intp]) -> Bools:
     """Return which of the rows `single` were launched when all earlier rows of their stream had ended."""
     device, host = trace.device, trace.host
     free = np.zeros(len(device), dtype=np.bool_)
@@ -97,7 +97,7 @@ def _found_free(trace: Trace, launch: Int64, rows: npt.NDArray[np.intp], single:
     return np.asarray(free[single])
 
 
-def _queues(trace: Trace, launch: Int64, single: npt.NDArray[np.intp]) -> Iterator[Queue]:
+def _queues(trace: Trace, launch: Int32, single: npt.NDArray[np.intp]) -> Iterator[Queue]:
     for stream, lane in _lanes(trace, single):
         called = trace.host.start[launch[lane]]
         began = np.maximum(called, trace.device.start[lane])  # clocks of host and device may differ by a little

@@ -151,19 +151,19 @@ class Collectives:
 class Thread:
     """A host thread over the window of all steps."""
 
-    name: str  # "pid/tid", with the thread's name where the file has one
+    name: str  # "pid/tid", and what the file calls it
     role: str  # "main", "backward", "communication", "other"
-    busy_us: float  # union of its operators, runtime calls and annotated waits
+    busy_us: float  # union of its operators, runtime calls, collectives and waits for data
     share: float  # of the window
     operators: int
 
 
 @dataclass(frozen=True)
 class MainThread:
-    """The main thread's time over the window of all steps, exclusive parts; they sum to the window."""
+    """The main thread's time over the window of all steps, exclusive parts; they sum to the window. Microseconds."""
 
     dataloader: float
-    communication: float
+    communication: float  # collectives of its own, and nothing of its own while a communication thread worked
     runtime: float
     operators: float
     backward: float  # nothing of its own while a backward thread worked
@@ -175,7 +175,8 @@ class Threads:
     """The threads of the process."""
 
     window_us: float
-    main_us: MainThread | None
-    items: tuple[Thread, ...]
+    main_us: MainThread
+    items: tuple[Thread, ...]  # busiest first
     concurrency: float | None  # mean number of busy threads while at least one is
     most_at_once: int
+    slowdown: float | None  # own time of repeated operators (same shapes) over what their fast calls (p10) would take

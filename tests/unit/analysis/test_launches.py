@@ -23,7 +23,7 @@ def joined(trace: Trace, before: int | None = None) -> Any:
     for row, (correlation, kind) in enumerate(zip(trace.host.correlation, trace.host.kind, strict=True)):
         if kind in (1, 2) and correlation > 0 and (before is None or trace.host.start[row] < before):
             calls.setdefault(int(correlation), row)
-    return np.array([calls.get(int(each), -1) for each in trace.device.correlation], dtype=np.int64)
+    return np.array([calls.get(int(each), -1) for each in trace.device.correlation], dtype=np.int32)
 
 
 def analyse(trace: Trace) -> tuple[Launches, ...]:
