@@ -238,7 +238,7 @@ def memory_curve(device: str, high: int, steps: int, step_us: float, points: int
 
 
 def demo_tree(**changes: Any) -> StudyTree:
-    """Return a study like the project's demo: workers, persistent workers, batch size; bound by loading without workers."""
+    """Return a study like the demo: workers, persistent workers, batch size; bound by loading without workers."""
     variants = []
     for batch in (32, 64):
         for workers, persistent, time, share in (

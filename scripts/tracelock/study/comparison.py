@@ -296,6 +296,10 @@ class Comparison:
         """Return the comparison of `case` with the baseline of its environment; None for the baseline itself."""
         return next((row for row in self.comparisons if row.within and row.key == case.key), None)
 
+    def operators_of(self, case: Case) -> list[OperatorRow]:
+        """Return the operators of a case, those with most time of their own first."""
+        return [row for row in self.operators if (row.environment, row.variant) == case.key]
+
     def findings_of(self, case: Case) -> list[FindingRow]:
         """Return the findings of a case, the main one first."""
         return [row for row in self.findings if (row.environment, row.variant) == case.key]

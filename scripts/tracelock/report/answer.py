@@ -1,0 +1,101 @@
+"""The answer in a few sentences: what is slow, why, what to change, how much it brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracelock.report.text import percent, rate, rate_interval, saved, time, time_interval
+from tracelock.study.comparison import Answer, Comparison, FindingRow
+from tracelock.study.overview import remedy_text, settings_text
+
+HEALTHY = "no-bottleneck"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A question and its answer; `facts` support it."""
+
+    question: str
+    answer: str
+    facts: tuple[str, ...] = ()
+
+
+def answer_parts(comparison: Comparison, answer: Answer) -> list[Part]:
+    """Return the answer for one environment."""
+    return [_slow(answer), _why(answer.finding), _change(comparison, answer), _brings(comparison, answer)]
+
+
+def headline(comparison: Comparison, answer: Answer) -> str:
+    """Return the answer in one line."""
+    if answer.best:
+        change = settings_text(_changed(answer))
+        return f"{change} takes {saved(answer.best.difference.ratio)} than the baseline."
+    if answer.finding and answer.finding.code != HEALTHY:
+        return f"{answer.finding.title}. Nothing that was measured is clearly faster."
+    if answer.finding:
+        return f"{answer.finding.title}."
+    return "Not explained: no trace of the baseline was analysed."
+
+
+def _slow(answer: Answer) -> Part:
+    case = answer.case
+    if case.step is None:
+        return Part("What is slow", "The baseline has no finished run; nothing can be compared with it.")
+    text = f"A step of the baseline takes {time(case.step.value)} ({time_interval(case.step)})"
+    if case.throughput:
+        text += f", {rate(case.throughput.value)} samples ({rate_interval(case.throughput)})"
+    facts = []
+    if case.loading.timed is not None:
+        facts.append(
+            f"{percent(case.loading.timed)} of the step waits for the next batch, measured without the profiler"
+        )
+    if case.explained.device:
+        facts.append(f"the GPU works {percent(case.explained.device.utilization)} of the profiled steps")
+    return Part("What is slow", f"{text}.", tuple(facts))
+
+
+def _why(finding: FindingRow | None) -> Part:
+    if finding is None:
+        return Part("Why", "Unknown: no trace of the baseline was analysed.")
+    seen = f"seen in {finding.runs} of {finding.analysed} traces, confidence {finding.confidence}"
+    return Part("Why", f"{finding.title} ({seen}).", finding.evidence)
+
+
+def _change(comparison: Comparison, answer: Answer) -> Part:
+    if answer.best:
+        return Part("What to change", f"Set {settings_text(_changed(answer))}.", _advice(answer.finding))
+    if answer.finding and answer.finding.remedies:
+        first, *others = answer.finding.remedies
+        facts = tuple(f"or {remedy_text(remedy)}: {remedy.expect}" for remedy in others)
+        return Part("What to change", f"Advice, not measured to help: {remedy_text(first)}. {first.expect}.", facts)
+    return Part("What to change", "Nothing: no cause was found that a change would remove.")
+
+
+def _advice(finding: FindingRow | None) -> tuple[str, ...]:
+    """Return the remedies of the main finding that were measured, with what they brought alone."""
+    facts = []
+    for remedy in finding.remedies if finding else ():
+        if remedy.difference:
+            found = remedy.difference
+            outcome = saved(found.ratio) if found.verdict == "faster" else found.verdict or found.why
+            facts.append(f"{settings_text(remedy.settings)} alone: {outcome}")
+    return tuple(facts)
+
+
+def _brings(comparison: Comparison, answer: Answer) -> Part:
+    best = answer.best
+    if best is None:
+        return Part("What it brings", "No variant of the study is clearly faster than the baseline.")
+    ratio = best.difference.ratio
+    text = f"{saved(ratio)} per {'sample' if best.metric == 'time per sample' else 'step'}"
+    text += f": {1 / ratio.value:.2f} times as fast ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})"
+    runs = f"{best.runs} runs against {best.reference_runs} of the baseline, p = {best.difference.p_value:.2g}"
+    case = next(case for case in comparison.cases if case.key == best.key)
+    facts = [runs]
+    if case.explained.finding:
+        facts.append(f"what is left then: {case.explained.title}")
+    return Part("What it brings", f"{text}.", tuple(facts))
+
+
+def _changed(answer: Answer) -> dict[str, object]:
+    return {name: after for name, (_, after) in answer.best.changed.items()} if answer.best else {}

@@ -1,0 +1,78 @@
+"""The figures of a report. One module a figure, found by its file name.
+
+Each has ``TITLE``, ``caption(comparison)`` (what is drawn, with n and how it was measured) and
+``draw(comparison, width)`` (inches), which returns a matplotlib figure; where there is nothing to draw, a figure that
+says why.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pkgutil
+from pathlib import Path
+from typing import Protocol, cast
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from tracelock.io import write_bytes
+from tracelock.report.style import WIDE, house_style
+from tracelock.study.comparison import Comparison
+
+PNG_DPI = 200
+ORDER = ("step_time", "breakdown", "dataloading", "device", "memory", "peak_memory")
+
+
+class FigureModule(Protocol):
+    """What every module of this folder offers."""
+
+    TITLE: str
+
+    def caption(self, comparison: Comparison) -> str:
+        """Return what is drawn, with the number of runs and how it was measured."""
+
+    def draw(self, comparison: Comparison, width: float) -> Figure:
+        """Return the figure, `width` inches wide."""
+
+    def present(self, comparison: Comparison) -> bool:
+        """Return whether there is anything to draw."""
+
+
+def names() -> list[str]:
+    """Return the names of all figures, in the order of the report; those that it does not name come last."""
+    found = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
+    return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+
+def load(name: str) -> FigureModule:
+    """Return a figure's module."""
+    return cast(FigureModule, importlib.import_module(f"{__name__}.{name}"))
+
+
+def write_figures(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write every figure as SVG and PNG to `folder`, with bytes that depend on the comparison alone."""
+    paths = []
+    for name in names():
+        for kind in ("svg", "png"):
+            paths.append(folder / f"{name}.{kind}")
+            write_bytes(paths[-1], render(name, comparison, WIDE, kind))
+    return paths
+
+
+def render(name: str, comparison: Comparison, width: float, kind: str, text: str = "path") -> bytes:
+    """Return a figure as ``svg`` or ``png``.
+
+    Parameters
+    ----------
+    text
+        "path" draws letters as shapes, the same everywhere; "none" leaves them text, for a page with its own type.
+    """
+    with house_style(), mpl.rc_context({"svg.fonttype": text, "svg.hashsalt": f"{name}-{width}"}):
+        figure = load(name).draw(comparison, width)
+        FigureCanvasAgg(figure)
+        stream = io.BytesIO()
+        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+        figure.savefig(stream, format=kind, dpi=PNG_DPI, metadata=metadata)
+    return stream.getvalue()

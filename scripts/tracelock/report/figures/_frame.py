@@ -1,0 +1,225 @@
+"""The frame that the figures share: a row a case, its settings as a small table beside it, titles, notes.
+
+Lengths are inches. Rows run downwards from y = 0, one apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.transforms import blended_transform_factory
+
+from tracelock.report import style
+from tracelock.report.text import label, mark, shorten
+from tracelock.study.comparison import Comparison
+from tracelock.study.overview import Line, overview, value_text
+
+SIZE = 8.0  # points
+_POINT = 1 / 72
+_GAP = 0.14
+_BETWEEN = 0.3
+_MARGIN = 0.08
+_LONGEST = 22
+
+
+@dataclass(frozen=True)
+class Column:
+    """A setting that varies: its heading, a line for each part of the name, and a value for each row."""
+
+    heading: tuple[str, ...]
+    values: tuple[str, ...]
+    width: float
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A figure with one axes for each panel, and the lines that are its rows."""
+
+    figure: Figure
+    axes: tuple[Axes, ...]
+    lines: tuple[Line, ...]
+
+
+def measured_lines(comparison: Comparison) -> tuple[Line, ...]:
+    """Return the lines of the cases that have runs, in the order of all figures and tables."""
+    return tuple(line for line in overview(comparison) if line.case.runs)
+
+
+def rows_frame(
+    comparison: Comparison,
+    width: float,
+    titles: Sequence[tuple[str, str]],
+    notes: Sequence[str],
+    right: float = 0.15,
+    legend: float = 0.0,
+) -> Frame:
+    """Return a figure with a row for each case.
+
+    Parameters
+    ----------
+    titles
+        Title and subtitle of each panel; panels lie side by side, on a narrow figure below each other.
+    right
+        Room for texts at the right of the last panel, of every panel where they lie below each other.
+    legend
+        Room for a legend between the titles and the rows.
+    """
+    lines = measured_lines(comparison)
+    columns = _columns(comparison, lines)
+    needed = sum(column.width + _GAP for column in columns)
+    inline = bool(columns) and needed < 0.48 * width
+    left = _MARGIN + (needed if inline else 0.0)
+    row = 0.27 if inline else 0.42
+    header = (max(len(column.heading) for column in columns) * 0.135 + 0.06) if inline else 0.06
+    notes = [part for note in notes for part in _wrap(note, width - 2 * _MARGIN, SIZE - 1)]
+    sub = [_wrap(subtitle, width if width < 5 else width / len(titles), SIZE) for _, subtitle in titles]
+    top = 0.3 + 0.15 * max(len(part) for part in sub) + legend + header
+    plot, bottom = row * len(lines) + 0.1, 0.5
+    stacked = len(titles) > 1 and width < 5
+    panels = len(titles) if stacked else 1
+    height = panels * (top + plot + bottom) + 0.14 * len(notes) + 0.04
+    figure = Figure(figsize=(width, height))
+    axes = []
+    across = 1 if stacked else len(titles)
+    room = (width - left - right - (across - 1) * _BETWEEN) / across
+    for number, (title, _) in enumerate(titles):
+        column_of, row_of = (0, number) if stacked else (number, 0)
+        x = left + column_of * (room + _BETWEEN)
+        ceiling = height - row_of * (top + plot + bottom)
+        axes.append(figure.add_axes((x / width, (ceiling - top - plot) / height, room / width, plot / height)))
+        start = _MARGIN if column_of == 0 else x
+        _titles(figure, title, sub[number], start, ceiling, (width, height))
+        _prepare(axes[-1], len(lines))
+        if column_of == 0:
+            _labels(figure, axes[-1], columns if inline else None, lines, comparison, _MARGIN - left)
+    for number, note in enumerate(reversed(notes)):
+        figure.text(_MARGIN / width, (0.05 + 0.14 * number) / height, note, size=SIZE - 1, color=style.MUTED)
+    return Frame(figure, tuple(axes), lines)
+
+
+def empty(width: float, title: str, why: str) -> Figure:
+    """Return a figure that says why there is nothing to draw."""
+    lines = _wrap(why, width - 2 * _MARGIN, SIZE)
+    height = 0.45 + 0.16 * len(lines)
+    figure = Figure(figsize=(width, height))
+    _titles(figure, title, lines, _MARGIN, height, (width, height))
+    return figure
+
+
+def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
+    """Write `text` at the right of a row, outside the axes."""
+    place = blended_transform_factory(axes.transAxes, axes.transData)
+    weight = "bold" if bold else "normal"
+    axes.text(1.02, row, text, transform=place, va="center", ha="left", size=SIZE, weight=weight)
+
+
+def heading_beside(axes: Axes, *lines: str) -> None:
+    """Write a heading above the texts of `beside`."""
+    for number, part in enumerate(reversed(lines)):
+        axes.annotate(
+            part, (1.02, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number), textcoords="offset points",
+            size=SIZE, color=style.MUTED, annotation_clip=False,
+        )  # fmt: skip
+
+
+def text_width(text: str, size: float = SIZE, bold: bool = False) -> float:
+    """Return the width of `text` in inches."""
+    return _measure(text, size, bold)
+
+
+def unlocked_note(comparison: Comparison) -> list[str]:
+    """Return the note that explains the mark of unlocked environments, where any bears it."""
+    names = [place.name for place in comparison.environments if place.unlocked]
+    if not names:
+        return []
+    reasons = "; ".join(f"{place.name} {place.note}" for place in comparison.environments if place.unlocked)
+    return [f"{mark(True)} UNLOCKED environment: {reasons}."]
+
+
+@cache
+def _measure(text: str, size: float, bold: bool) -> float:
+    renderer = FigureCanvasAgg(Figure(dpi=72)).get_renderer()  # type: ignore[no-untyped-call]
+    font = FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
+    return float(renderer.get_text_width_height_descent(text, font, ismath=False)[0]) * _POINT
+
+
+def _wrap(text: str, width: float, size: float) -> list[str]:
+    lines: list[str] = []
+    for word in text.split():
+        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines or [""]
+
+
+def _columns(comparison: Comparison, lines: Sequence[Line]) -> list[Column]:
+    """Return a column for each setting that varies among the rows, and one for the environment where it varies."""
+    columns = []
+    if len(comparison.environments) > 1:
+        columns.append(_column("environment", [line.case.environment + mark(line.case.unlocked) for line in lines]))
+    for name in comparison.factors:
+        columns.append(_column(name, [value_text(line.case.factors[name]) for line in lines]))
+    if len(comparison.environments) == 1 and columns and lines and lines[0].case.unlocked:
+        columns.append(_column("", [mark(line.case.unlocked) for line in lines]))
+    return columns
+
+
+def _column(name: str, values: Sequence[str]) -> Column:
+    heading = tuple(shorten(part, _LONGEST) for part in name.split("_"))
+    values = tuple(shorten(value, _LONGEST) for value in values)
+    widest = max(*(text_width(part) for part in heading), *(text_width(value, bold=True) for value in values))
+    return Column(heading, values, widest)
+
+
+def _titles(
+    figure: Figure, title: str, sub: Sequence[str], x: float, ceiling: float, size: tuple[float, float]
+) -> None:
+    width, height = size
+    figure.text(x / width, (ceiling - 0.08) / height, title, size=SIZE + 2.5, weight="bold", va="top")
+    for number, part in enumerate(sub):
+        figure.text(x / width, (ceiling - 0.29 - 0.15 * number) / height, part, size=SIZE, color=style.MUTED, va="top")
+
+
+def _prepare(axes: Axes, rows: int) -> None:
+    axes.set_ylim(rows - 0.5, -0.5)
+    axes.set_yticks([])
+    for row in range(1, rows):
+        axes.axhline(row - 0.5, color=style.GRID, lw=0.5, zorder=0)
+
+
+def _labels(
+    figure: Figure,
+    axes: Axes,
+    columns: Sequence[Column] | None,
+    lines: Sequence[Line],
+    comparison: Comparison,
+    start: float,
+) -> None:
+    """Write the settings of each row left of the axes; without columns as one text above the row's marks."""
+    if columns is None:
+        for row, line in enumerate(lines):
+            place = blended_transform_factory(axes.transAxes, axes.transData)
+            weight = "bold" if line.case.baseline else "normal"
+            text = shorten(label(line.case, len(comparison.environments)), int(figure.get_size_inches()[0] * 15))
+            axes.text(0, row - 0.28, text, transform=place, size=SIZE - 0.5, va="center", weight=weight)
+        return
+    inch = 1 / (axes.get_position().width * figure.get_size_inches()[0])
+    place = blended_transform_factory(axes.transAxes, axes.transData)
+    x = start
+    for column in columns:
+        for number, part in enumerate(reversed(column.heading)):
+            axes.annotate(
+                part, (x * inch, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number),
+                textcoords="offset points", size=SIZE, color=style.MUTED, annotation_clip=False,
+            )  # fmt: skip
+        for row, (value, line) in enumerate(zip(column.values, lines, strict=True)):
+            weight = "bold" if line.case.baseline else "normal"
+            axes.text(x * inch, row, value, transform=place, size=SIZE, va="center", weight=weight)
+        x += column.width + _GAP

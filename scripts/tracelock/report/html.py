@@ -1,0 +1,146 @@
+"""The report: one HTML file that needs nothing else, the answer first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from markupsafe import Markup
+
+import tracelock
+from tracelock.io import write_text
+from tracelock.report import style, text
+from tracelock.report.answer import answer_parts, headline
+from tracelock.report.figures import load, names, render
+from tracelock.study import comparison as document
+from tracelock.study.comparison import Comparison
+from tracelock.study.overview import overview, remedy_text, settings_text, value_text
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_COLORS = {style.PAPER: "var(--paper)", style.INK: "var(--ink)", style.MUTED: "var(--muted)", style.GRID: "var(--grid)"}
+
+
+def write_report(folder: Path, output: Path) -> None:
+    """Write the report of the results in `folder` to `output`.
+
+    Raises
+    ------
+    TracelockError
+        If `folder` holds no comparison.json.
+    """
+    comparison = document.read(folder / "comparison.json")
+    write_text(output, render_report(comparison, _machines(folder, comparison)))
+
+
+def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    machines
+        The content of ``machine.json`` for each environment that has one.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "time": text.time,
+        "size": text.size,
+        "percent": text.percent,
+        "ratio": text.ratio,
+        "rate": text.rate,
+        "time_interval": text.time_interval,
+        "ratio_interval": text.ratio_interval,
+        "rate_interval": text.rate_interval,
+        "settings": settings_text,
+        "value": value_text,
+        "remedy": remedy_text,
+        "mark": text.mark,
+        "saved": text.saved,
+        "number": lambda value: text.UNKNOWN if value is None else text.digits(value),
+        "yaml": _as_yaml,
+    }
+    return environment.get_template("report.html.j2").render(
+        comparison=comparison,
+        answers=[
+            (answer, headline(comparison, answer), answer_parts(comparison, answer)) for answer in comparison.answers
+        ],
+        lines=overview(comparison),
+        figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
+        label=lambda case: text.label(case, len(comparison.environments)),
+        machines={name: dict(_flat(machine)) for name, machine in machines.items()},
+        baseline_settings=next((case.settings for case in comparison.cases if case.baseline), {}),
+        overhead=_overhead(comparison),
+        notes=_notes(comparison),
+        css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704  our own file
+        version=tracelock.__version__,
+        unknown=text.UNKNOWN,
+    )
+
+
+def inline_svg(svg: str, description: str) -> Markup:
+    """Return an SVG file as an element of a page: no prologue, no namespaces, the page's colours."""
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    for color, variable in _COLORS.items():
+        svg = svg.replace(color, variable)
+    head = f'<svg role="img" aria-label="{Markup.escape(description)}"'
+    return Markup(svg.replace("<svg", head, 1))  # noqa: S704  matplotlib escapes every text
+
+
+def _figure(comparison: Comparison, name: str) -> dict[str, Any]:
+    module = load(name)
+    drawn = {
+        kind: inline_svg(render(name, comparison, width, "svg", "none").decode(), module.TITLE)
+        for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW))
+    }
+    return {"name": name, "title": module.TITLE, "caption": module.caption(comparison), **drawn}
+
+
+def _machines(folder: Path, comparison: Comparison) -> dict[str, dict[str, Any]]:
+    found = {}
+    for place in comparison.environments:
+        path = folder / "envs" / place.name / "machine.json"
+        if path.is_file():
+            found[place.name] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def _overhead(comparison: Comparison) -> str:
+    known = [case.profiler_overhead for case in comparison.cases if case.profiler_overhead is not None]
+    if not known:
+        return "not known: no run was profiled"
+    return f"a profiled step takes {text.ratio(min(known))} to {text.ratio(max(known))} times as long as a timed one"
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Return what runs warned of, which limits cut them, and what could not be known, each with its place."""
+    notes = [f"{key}: {why}" for key, why in comparison.unknown.items()]
+    for run in comparison.runs:
+        where = f"{run.environment}/{run.variant}/{run.repeat}"
+        notes += [f"{where}: cut by {run.stopped_by}"] if run.stopped_by else []
+        notes += [f"{where}: {warning}" for warning in run.warnings]
+        notes += [f"{where}: {key} is not known: {why}" for key, why in run.unknown.items()]
+    return notes
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the leaves of a document as (dotted key, text)."""
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{prefix}{key}.")
+        elif key != "schema":
+            yield f"{prefix}{key}", text.UNKNOWN if inner is None else value_text(inner)
+
+
+def _as_yaml(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=True, allow_unicode=True, default_flow_style=False)
