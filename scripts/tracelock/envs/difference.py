@@ -5,7 +5,7 @@ Standard library only, Python 3.10 syntax.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -38,13 +38,16 @@ class Difference:
 
 
 def difference_table(differences: Sequence[Difference]) -> str:
-    """Return the differences as a table of plain text, one a line, what matters to speed first."""
-    head = ("what", "package", "expected", "found")
-    rows = [head, *((d.kind, d.name, _short(d.expected), _short(d.found)) for d in differences)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    """Return the differences as a table of plain text, one a line, in their order."""
+    rows = [(d.kind, d.name, _short(d.expected), _short(d.found)) for d in differences]
+    return text_table(("what", "package", "expected", "found"), rows)
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as aligned columns of plain text below a head."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
 def _short(text: str | None) -> str:

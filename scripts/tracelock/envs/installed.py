@@ -112,8 +112,10 @@ def conda_package(record: Mapping[str, Any]) -> Package:
 
 
 def without_login(url: str) -> str:
-    """Return `url` without a user's name, password or channel token."""
+    """Return `url` without a user's name, password or channel token; the user of ssh belongs to its address."""
     parts = urlsplit(url)
+    if parts.scheme.endswith("ssh"):
+        return url
     host = parts.netloc.rpartition("@")[2]
     path = re.sub(r"^/t/[^/]+", "", parts.path)
     return urlunsplit(parts._replace(netloc=host, path=path)) if parts.netloc else url

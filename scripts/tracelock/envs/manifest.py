@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform as machine
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,11 +10,15 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from tracelock.envs.installed import read_installed
 from tracelock.envs.package import Package, conda_name
+from tracelock.envs.requirements import read_requirements
 from tracelock.errors import Problem, TracelockError
+from tracelock.io import read_json
 
 Source = Literal["prefix", "lock", "pin", "snapshot", "yaml", "requirements"]
 
+_EXPECTED = "a prefix, a snapshot, a conda-lock or pin file, an environment.yml or a requirement file"
 _ARCHIVE = re.compile(r"(?P<stem>.+)\.(?:conda|tar\.bz2)$")
 
 
@@ -40,6 +45,79 @@ class Manifest:
     packages: tuple[Package, ...]
     python: str | None = None
     warnings: tuple[Problem, ...] = ()
+
+
+def read_manifest(path: Path, platform: str | None = None) -> Manifest:
+    """Read any description of an environment.
+
+    Parameters
+    ----------
+    path
+        A conda prefix, a venv, a snapshot's folder or its packages.json, a conda-lock file, a pin file, an
+        environment.yml, or a requirement file with pinned versions.
+    platform
+        Of a lock for several platforms; needed only then.
+
+    Raises
+    ------
+    TracelockError
+        If it is none of these, or damaged.
+    """
+    if path.is_dir():
+        return _read_folder(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
+    from tracelock.envs.exported import decode, read_exported
+
+    text, warnings = decode(path, data)
+    if is_pin(text):
+        return read_pin(path, text)
+    if path.suffix == ".json":
+        return read_snapshot(path)
+    if re.search(r"^package:", text, re.MULTILINE) and re.search(r"^metadata:", text, re.MULTILINE):
+        return read_conda_lock(path, platform)
+    if re.search(r"^dependencies:", text, re.MULTILINE):
+        packages, more = read_exported(path, text)
+        return Manifest("yaml", str(path), tuple(packages), warnings=tuple(warnings + more))
+    if re.search(r"^[\w.-]+==", text, re.MULTILINE):
+        packages = [Package(r.name, r.version, "pip") for r in read_requirements(path)]
+        return Manifest("requirements", str(path), tuple(packages))
+    raise TracelockError(Problem(str(path), "describes no environment that is known", f"expected {_EXPECTED}"))
+
+
+def _read_folder(path: Path) -> Manifest:
+    if (path / "packages.json").is_file():
+        return read_snapshot(path / "packages.json")
+    installed = read_installed(path)
+    python = installed.python if installed.kind == "venv" else None
+    return Manifest("prefix", str(path), installed.packages, python, installed.damaged)
+
+
+def read_snapshot(path: Path) -> Manifest:
+    """Read a snapshot's ``packages.json``."""
+    document = read_json(path, "packages")
+    packages = tuple(Package.from_json(entry) for entry in document["packages"])
+    python = document["python"] if document["kind"] == "venv" else None
+    return Manifest("snapshot", str(path.parent), packages, python)
+
+
+def read_conda_lock(path: Path, platform: str | None) -> Manifest:
+    """Read a conda-lock file for one platform: the one given, this machine's, or the only one there is."""
+    from tracelock.envs.lock import read_lock
+
+    lock = read_lock(path)
+    platforms = lock.metadata.platforms
+    wanted = platform or (platforms[0] if len(platforms) == 1 else this_platform())
+    return Manifest("lock", str(path), tuple(package.to_package() for package in lock.for_platform(wanted)))
+
+
+def this_platform() -> str:
+    """Return conda's name for this machine's platform."""
+    system = {"Linux": "linux", "Darwin": "osx", "Windows": "win"}.get(machine.system(), machine.system().lower())
+    names = {"x86_64": "64", "AMD64": "64", "aarch64": "aarch64" if system == "linux" else "arm64"}
+    return f"{system}-{names.get(machine.machine(), machine.machine())}"
 
 
 def is_pin(text: str) -> bool:

@@ -36,6 +36,8 @@ class Package:
         Normalised: lower case for conda; as PEP 503 has it for pip.
     version, build
         As recorded; `build` is conda's build string and ``None`` for pip.
+    constraint
+        Where a source only asks for a range of versions: that range.
     md5, sha256
         Of the archive, hexadecimal.
     direct_url
@@ -59,6 +61,7 @@ class Package:
     direct_url: Mapping[str, Any] | None = None
     files_sha256: str | None = None
     unreproducible: str | None = None
+    constraint: str | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from tracelock.envs.gate import (
     unlocked_check,
 )
 from tracelock.envs.installed import Installed, read_installed
-from tracelock.envs.manifest import is_pin, read_pin
+from tracelock.envs.manifest import read_manifest
 from tracelock.envs.package import Package, completed
 from tracelock.envs.requirements import Requirement, lock_files, merge, read_requirements
 from tracelock.envs.snapshot import write_snapshot
@@ -45,8 +45,18 @@ class Locks:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """The gate's answer, with what a snapshot takes from the locks."""
+class Answer:
+    """The gate's answer, with what a snapshot takes from the locks.
+
+    Parameters
+    ----------
+    packages
+        What is installed, with hashes and addresses of the lock.
+    hashes
+        For pip packages: the archive digests that their lock allows, by name.
+    files
+        The locks that were used.
+    """
 
     check: Check
     packages: tuple[Package, ...]
@@ -65,7 +75,7 @@ def record_environment(
         Compare the digest of every file of every package too.
     """
     installed = read_installed(prefix)
-    answer = _answer(installed, locks, deep)
+    answer = hold_against(installed, locks, deep)
     write_snapshot(folder, environment, replace(installed, packages=answer.packages), answer.hashes)
     more = {"deep": deep, "locks": [file_identity(path) for path in answer.files]}
     write_json(folder / "check.json", {**answer.check.to_json(environment), **more})
@@ -73,23 +83,30 @@ def record_environment(
     return answer.check
 
 
-def _answer(installed: Installed, locks: Locks, deep: bool) -> _Answer:
+def hold_against(installed: Installed, locks: Locks, deep: bool = False) -> Answer:
+    """Compare what is installed with its locks.
+
+    Raises
+    ------
+    TracelockError
+        If a lock cannot be read or is of another kind than the environment.
+    """
     if installed.kind == "venv" and (locks.files or locks.driver):
         return _answer_for_venv(installed, locks, deep)
     if not locks.files:
-        return _Answer(unlocked_check(installed), installed.packages, {}, ())
+        return Answer(unlocked_check(installed), installed.packages, {}, ())
     locked = locked_packages(locks.files, locks.platform)
-    return _Answer(check_packages(installed, locked, deep), completed(installed.packages, locked), {}, locks.files)
+    return Answer(check_packages(installed, locked, deep), completed(installed.packages, locked), {}, locks.files)
 
 
-def _answer_for_venv(installed: Installed, locks: Locks, deep: bool) -> _Answer:
+def _answer_for_venv(installed: Installed, locks: Locks, deep: bool) -> Answer:
     must, may = locks.files, tuple[Path, ...]()
     if locks.driver is not None:
         torch = next((package.version for package in installed.pip if package.name == "torch"), None)
         must, may = lock_files(locks.driver, torch)
     required, optional = (_merged(paths, installed) for paths in (must, may))
     hashes = {name: requirement.sha256 for name, requirement in {**optional, **required}.items()}
-    return _Answer(check_requirements(installed, required, optional, deep), installed.packages, hashes, must)
+    return Answer(check_requirements(installed, required, optional, deep), installed.packages, hashes, must)
 
 
 def _merged(paths: Sequence[Path], installed: Installed) -> dict[str, Requirement]:
@@ -106,14 +123,10 @@ def locked_packages(files: Sequence[Path], platform: str | None) -> tuple[Packag
     """
     if len(files) != 1:
         raise TracelockError(Problem("--lock", f"a conda prefix has one lock, {len(files)} were given"))
-    path = files[0]
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
-    if is_pin(text):
-        return read_pin(path, text).packages
-    raise TracelockError(Problem(str(path), "is neither a conda-lock file nor a pin file"))
+    manifest = read_manifest(files[0], platform)
+    if manifest.source not in ("lock", "pin"):
+        raise TracelockError(Problem(manifest.label, "is neither a conda-lock file nor a pin file"))
+    return manifest.packages
 
 
 def report(environment: str, check: Check, allow_unlocked: bool) -> None:

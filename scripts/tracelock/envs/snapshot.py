@@ -153,7 +153,9 @@ def explicit_list(installed: Installed, hashes: Mapping[str, Sequence[str]]) -> 
         lines = [_hashed_requirement(package, hashes.get(package.name, ())) for package in installed.pip]
         indexes = [f"--extra-index-url {index}" for index in pytorch_indexes(installed.pip)]
         return "\n".join([f"# python: {installed.python}", *indexes, *lines]) + "\n"
-    lines = [explicit_line(package) for package in installed.conda]
+    # Clients link in this order, and a noarch package needs Python there.
+    ordered = sorted(installed.conda, key=lambda p: (p.name != "python", p.subdir == "noarch", p.name))
+    lines = [explicit_line(package) for package in ordered]
     lines += [f"# pip: {_hashed_requirement(p, hashes.get(p.name, ())).lstrip('# ')}" for p in installed.pip]
     subdirs = sorted({package.subdir for package in installed.conda if package.subdir} - {"noarch"})
     return "\n".join([f"# platform: {', '.join(subdirs) or 'noarch'}", "@EXPLICIT", *lines]) + "\n"
