@@ -1,0 +1,103 @@
+"""The conda client of this machine: conda, mamba or micromamba."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracelock.envs.versions import satisfies
+from tracelock.errors import EXIT_FAILED, Problem, TracelockError
+
+# Snakemake 9 calls nothing but `conda`, from this version on.
+SNAKEMAKE_NEEDS = "24.7.1"
+NAMES = ("conda", "mamba", "micromamba")
+HINT = "install one: tracelock conda install FOLDER, or Miniforge; then put its bin/ on PATH"
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client that answered ``--version``."""
+
+    path: Path
+    kind: str
+    version: str
+
+    @property
+    def serves_snakemake(self) -> bool:
+        """Return whether Snakemake can create environments with it."""
+        return self.kind == "conda" and satisfies(self.version, f">={SNAKEMAKE_NEEDS}")
+
+
+def find_client(wanted: str | None = None, variables: Mapping[str, str] | None = None) -> Client:
+    """Return the client to use: the one named, else ``$CONDA_EXE``, else the first of conda, mamba, micromamba on PATH.
+
+    Raises
+    ------
+    TracelockError
+        If there is none, or the one named does not answer.
+    """
+    variables = os.environ if variables is None else variables
+    if wanted:
+        client = _asked(wanted, variables)
+        if client is None:
+            raise TracelockError(Problem("--client", f"'{wanted}' is no conda, mamba or micromamba that runs", HINT))
+        return client
+    found = next(iter(find_clients(variables)), None)
+    if found is None:
+        raise TracelockError(Problem("", "there is no conda, mamba or micromamba on PATH", HINT))
+    return found
+
+
+def find_clients(variables: Mapping[str, str] | None = None) -> list[Client]:
+    """Return every client that answers, conda first, as a shell would find them."""
+    variables = os.environ if variables is None else variables
+    named = [variables.get("CONDA_EXE"), *NAMES, variables.get("MAMBA_EXE")]
+    clients = [_asked(name, variables) for name in named if name]
+    unique = {client.path: client for client in clients if client}
+    return sorted(unique.values(), key=lambda client: NAMES.index(client.kind))
+
+
+def _asked(name: str, variables: Mapping[str, str]) -> Client | None:
+    path = shutil.which(name, path=variables.get("PATH", os.defpath))
+    if path is None:
+        return None
+    output = output_of([path, "--version"], variables)
+    version = re.search(r"\d+(?:\.\d+)+\S*", output or "")
+    kind = next((kind for kind in reversed(NAMES) if Path(path).name.startswith(kind)), "conda")
+    return Client(Path(path), kind, version[0]) if version else None
+
+
+def output_of(command: list[str], variables: Mapping[str, str] | None = None) -> str | None:
+    """Return what a program printed, or ``None`` if it failed or took longer than a minute."""
+    environment = dict(os.environ if variables is None else variables)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def client_info(client: Client) -> dict[str, Any]:
+    """Return ``conda info --json``; empty where the client does not answer with an object."""
+    try:
+        value = json.loads(output_of([str(client.path), "info", "--json"]) or "null")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def failed(what: str, output: str, hint: str = "") -> TracelockError:
+    """Return the error for a program that failed: one line with the last thing it said that explains anything."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"error|cannot|could not|failed|mismatch|not found", line, re.I)]
+    said = (telling or lines or ["it said nothing"])[-1][:300]
+    return TracelockError(Problem("", f"{what}: {said}", hint), EXIT_FAILED)
