@@ -20,6 +20,7 @@ _TEXTS = (
     Setting("variant", "str", "", "id of the variant"),
     Setting("digest", "str", "", "digest of the variant's resolved settings"),
     Setting("workload", "str", "", "module:function or path/file.py:function"),
+    Setting("workload_digest", "str", None, "SHA-256 of the workload file, so that an edited one is another spec"),
     Setting("baseline", "bool", False, "whether the other variants are compared with this one"),
     Setting("device", "str", "auto", "where it runs", allowed=("auto", "cpu", "cuda")),
     Setting("seed", "int", 0, "seed of every random generator", minimum=0),
@@ -119,7 +120,7 @@ def read_spec(path: Path) -> Spec:
     if problems:
         raise TracelockError(problems)
     texts: dict[str, Any] = {setting.name: document.get(setting.name, setting.default) for setting in _TEXTS}
-    del texts["baseline"]
+    del texts["baseline"], texts["workload_digest"]  # for the plan, not for the run
     texts["digest"] = texts["digest"] or digest(document["settings"])
     return Spec(
         path=path,
