@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from tracelock.analysis import kernels, operators
+from tracelock.analysis import gpus, kernels, operators, stacks
 from tracelock.analysis.breakdown import break_down, to_breakdown
 from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.collectives import collectives
-from tracelock.analysis.gpu import DeviceTime, device_times, occupancy, sm_efficiency, utilization
-from tracelock.analysis.intervals import join, length, lengths_within
+from tracelock.analysis.completeness import lost_device_rows
+from tracelock.analysis.intervals import join, lengths_within
 from tracelock.analysis.launches import launches
-from tracelock.analysis.links import Links, is_busy, link
 from tracelock.analysis.loading import loading
 from tracelock.analysis.memory import memory
-from tracelock.analysis.model import Analysis, DeviceName, Gpu, Step, StepSummary, TraceSection
-from tracelock.analysis.nesting import Tree, nest
-from tracelock.analysis.steps import Windows, find_windows
+from tracelock.analysis.model import Analysis, DeviceName, Step, StepSummary, TraceSection
+from tracelock.analysis.owners import allocated_by_row
+from tracelock.analysis.prepared import Prepared, prepare
+from tracelock.analysis.steps import Windows
 from tracelock.analysis.threads import threads
 from tracelock.analysis.transfers import transfers
 from tracelock.trace.columns import Int64, Trace
 
-
-@dataclass(frozen=True)
-class Prepared:
-    """What every analysis of a trace starts from."""
-
-    trace: Trace
-    tree: Tree
-    links: Links
-    windows: Windows
-    times: tuple[DeviceTime, ...]
-    origin: int  # the first event of the trace, ns
-
-
-def prepare(trace: Trace) -> Prepared:
-    """Nest the calls of `trace`, link its device rows to them, and find its steps."""
-    tree = nest(trace.host)
-    links = link(trace, tree)
-    return Prepared(trace, tree, links, find_windows(trace, links), tuple(device_times(trace)), first_time(trace))
-
-
-def first_time(trace: Trace) -> int:
-    """Return when the first event of `trace` starts, ns; 0 without events."""
-    firsts = [column[0] for column in (trace.host.start, trace.device.start, trace.memory.time) if len(column)]
-    return int(min(firsts, default=0))
+STACKS = 200  # places in the code that are listed, most expensive first
 
 
 def analyze(trace: Trace) -> Analysis:
@@ -59,29 +34,33 @@ def analyze(trace: Trace) -> Analysis:
 
     """
     known = prepare(trace)
-    calls = operators.Calls(trace, known.tree, known.links, known.windows)
+    allocated = allocated_by_row(trace, known.tree) if len(trace.memory) else None
+    calls = operators.Calls(trace, known.tree, known.links, known.windows, allocated)
     parts = break_down(trace, known.windows.start, known.windows.end)
-    memories, unknown = memory(trace, known.tree, known.windows, known.origin)
+    devices = gpus.gpus(known)
+    memories, unknown_memory = memory(trace, known.tree, known.windows, known.origin)
     communication = collective_calls(trace, known.tree, known.links)
-    extent = known.windows.extent() or (0, 0)
+    called = operators.operator_rows(trace) & known.host
     return Analysis(
         trace=_section(trace, known.windows),
         steps=_steps(known, parts),
         step=_summary(known.windows, parts),
-        gpus=tuple(gpu for time in known.times if (gpu := _gpu(known, time))),
-        operators=operators.by_name(calls, operators.operator_rows(trace)),
-        kernels=kernels.by_name(trace),
-        transfers=transfers(trace),
+        gpus=devices,
+        operators=operators.by_name(calls, called),
+        kernels=kernels.by_name(trace, known.device),
+        transfers=transfers(trace, known.device),
         memory=memories,
-        unknown=unknown,
+        unknown=_unknown(known) | gpus.unknown(known, devices) | unknown_memory,
         loading=loading(trace, known.tree, known.windows),
         launches=launches(trace, known.links.launch),
-        collectives=collectives(trace, communication, known.times, *extent),
-        threads=threads(trace, known.tree, communication, *extent),
-        labels=operators.by_name(calls, operators.label_rows(trace)),
-        runtime=operators.by_name(calls, operators.runtime_rows(trace)),
-        kernels_by_operator=kernels.by_operator(trace, known.links),
-        tensor_cores=kernels.tensor_cores(trace, known.tree, known.links),
+        collectives=collectives(trace, communication, known.times, *known.extent),
+        threads=threads(trace, known.tree, communication, *known.extent),
+        labels=operators.by_name(calls, operators.label_rows(trace) & known.host),
+        runtime=operators.by_name(calls, operators.runtime_rows(trace) & known.host),
+        operators_by_shape=operators.by_shape(calls, called),
+        operators_by_stack=operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else (),
+        kernels_by_operator=kernels.by_operator(trace, known.links, known.device),
+        tensor_cores=kernels.tensor_cores(trace, known.tree, known.links, known.device),
     )
 
 
@@ -109,7 +88,7 @@ def _steps(known: Prepared, parts: Int64) -> tuple[Step, ...]:
             name=windows.names[index],
             start_us=(int(windows.start[index]) - known.origin) / 1000,
             duration_us=int(windows.end[index] - windows.start[index]) / 1000,
-            breakdown_us=to_breakdown(parts[index]),
+            breakdown_us=to_breakdown(parts[index].tolist()),
             complete=bool(windows.complete[index]),
             exposed_communication_us=exposed_us[index] if known.times else None,
         )
@@ -125,43 +104,38 @@ def _summary(windows: Windows, parts: Int64) -> StepSummary:
         return StepSummary(0, None, None, None, None, windows.source, incomplete)
     lengths = (windows.end - windows.start)[complete]
     total = int(lengths.sum())
-    means = to_breakdown(parts[complete].sum(axis=0) / count)
+    sums = parts[complete].sum(axis=0).tolist()
     return StepSummary(
         count=count,
         mean_us=total / count / 1000,
         median_us=float(np.median(lengths)) / 1000,
-        breakdown_us=means,
-        dataloader_share=means.dataloader * 1000 * count / total if total else None,
+        breakdown_us=to_breakdown([each / count for each in sums]),
+        dataloader_share=sums[5] / total if total else None,
         source=windows.source,
         incomplete=incomplete,
     )
 
 
-def _gpu(known: Prepared, time: DeviceTime) -> Gpu | None:
-    """Return the figures of one device over the window of the complete steps; None where it did nothing in there."""
-    extent = known.windows.extent()
-    if extent is None:
-        return None
-    inside = time.within(*extent)
-    if not len(inside.busy):
-        return None
-    rows = known.trace.device
-    mine = is_busy(rows) & (rows.device == time.device)
-    low, high = inside.span
-    return Gpu(
-        id=time.device,
-        span_us=(high - low) / 1000,
-        busy_us=length(inside.busy) / 1000,
-        idle_us=(high - low - length(inside.busy)) / 1000,
-        compute_us=length(inside.compute) / 1000,
-        communication_us=length(inside.communication) / 1000,
-        memory_us=length(inside.memory) / 1000,
-        exposed_communication_us=length(inside.exposed_communication) / 1000,
-        utilization=utilization(time, *extent),
-        sm_efficiency=sm_efficiency(rows, mine, *extent),
-        occupancy_pct=occupancy(rows, mine, *extent),
-        idle_causes_us=None,
-        window_us=(extent[1] - extent[0]) / 1000,
-        linked_share=known.links.share_of_time(rows, mine),
-        tensor_core_share=None,
-    )
+def _unknown(known: Prepared) -> dict[str, str]:
+    """Return why figures are unknown, by key path."""
+    trace, why = known.trace, {}
+    if not known.windows.complete.any():
+        cut = (
+            "the file was cut, and no step of it is whole" if trace.facts.quality == "partial" else "the trace is empty"
+        )
+        for key in ("mean_us", "median_us", "breakdown_us", "dataloader_share"):
+            why[f"step.{key}"] = cut
+    if lost_device_rows(trace):
+        why["gpus"] = why["kernels"] = why["transfers"] = "the file was cut before its device rows"
+    elif trace.facts.quality == "partial":
+        tables = "sums over the run are not known, as the file was cut: these are sums over "
+        why["operators"] = tables + ("its complete steps" if known.restricted else "what could be read")
+    if not len(trace.device):
+        why["operators[].self_device_us"] = why["operators[].total_device_us"] = "the trace has no device rows"
+    if not len(trace.memory):
+        why["operators[].allocated_bytes"] = "the trace has no memory records (profile_memory)"
+    if not (trace.host.shapes >= 0).any():
+        why["operators_by_shape"] = "the trace has no input shapes (record_shapes)"
+    if not stacks.has_stacks(trace):
+        why["operators_by_stack"] = "the trace has no call stacks (with_stack)"
+    return why

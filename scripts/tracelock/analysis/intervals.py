@@ -114,7 +114,8 @@ def lengths_within(held: Intervals, low: Int64, high: Int64) -> Int64:
     if not len(held):
         return np.zeros(len(low), np.int64)
     before = np.cumsum(held.end - held.start) - (held.end - held.start)
-    return np.maximum(_held_until(held, before, np.maximum(low, high)) - _held_until(held, before, low), 0)
+    within: Int64 = _held_until(held, before, np.maximum(low, high)) - _held_until(held, before, low)
+    return within
 
 
 def _held_until(held: Intervals, before: Int64, time: Int64) -> Int64:

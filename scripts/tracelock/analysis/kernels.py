@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracelock.analysis.groups import group
+from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import Links
 from tracelock.analysis.model import Kernel, KernelOfOperator, TensorCores
 from tracelock.analysis.names import matching
@@ -13,14 +14,13 @@ from tracelock.analysis.tensor_cores import is_eligible, uses_tensor_cores
 from tracelock.trace.columns import DeviceKind, Int64, Trace
 
 
-def kernel_rows(trace: Trace) -> Int64:
-    """Return the positions of the kernels among the device rows."""
-    return np.flatnonzero(trace.device.kind == DeviceKind.KERNEL)
+def _kernels(trace: Trace, chosen: Mask) -> Int64:
+    return np.flatnonzero(chosen & (trace.device.kind == DeviceKind.KERNEL))
 
 
-def by_name(trace: Trace) -> tuple[Kernel, ...]:
-    """Return the kernels by name, most expensive first; microseconds."""
-    rows = kernel_rows(trace)
+def by_name(trace: Trace, chosen: Mask) -> tuple[Kernel, ...]:
+    """Return the kernels among the `chosen` device rows by name, most expensive first; microseconds."""
+    rows = _kernels(trace, chosen)
     duration = trace.device.duration[rows]
     groups = group(trace.device.name[rows])
     total, least, most = groups.total(duration), groups.least(duration), groups.most(duration)
@@ -38,9 +38,9 @@ def by_name(trace: Trace) -> tuple[Kernel, ...]:
     )
 
 
-def by_operator(trace: Trace, links: Links) -> tuple[KernelOfOperator, ...]:
-    """Return the kernels by name and launching operator, most expensive first; microseconds."""
-    rows = kernel_rows(trace)
+def by_operator(trace: Trace, links: Links, chosen: Mask) -> tuple[KernelOfOperator, ...]:
+    """Return the kernels among the `chosen` device rows by name and launching operator, most expensive first."""
+    rows = _kernels(trace, chosen)
     operator = links.operator[rows]
     names = np.where(operator >= 0, trace.host.name[operator], -1) if len(trace.host) else operator
     groups = group(trace.device.name[rows], names)
@@ -60,12 +60,14 @@ def _text(trace: Trace, identifier: int) -> str:
     return trace.texts[identifier] if identifier >= 0 else ""
 
 
-def tensor_cores(trace: Trace, tree: Tree, links: Links) -> TensorCores | None:
-    """Return how much of the kernels' time (their sum) used tensor cores, and how much could; None without kernels.
+def tensor_cores(trace: Trace, tree: Tree, links: Links, chosen: Mask) -> TensorCores | None:
+    """Return how much of the time of the kernels among the `chosen` device rows (their sum) used tensor cores,
+    and how much could; None without kernels.
+
 
     Eligible is what was launched inside an operator that multiplies matrices or convolves.
     """
-    rows = kernel_rows(trace)
+    rows = _kernels(trace, chosen)
     duration = trace.device.duration[rows]
     total = int(duration.sum())
     if not total:
@@ -83,12 +85,12 @@ def tensor_cores(trace: Trace, tree: Tree, links: Links) -> TensorCores | None:
     )
 
 
-def _share(duration: Int64, part: np.ndarray, whole: np.ndarray) -> float | None:
+def _share(duration: Int64, part: Mask, whole: Mask) -> float | None:
     total = int(duration[whole].sum())
     return int(duration[part].sum()) / total if total else None
 
 
-def _inside_eligible(trace: Trace, tree: Tree, links: Links, rows: Int64) -> np.ndarray:
+def _inside_eligible(trace: Trace, tree: Tree, links: Links, rows: Int64) -> Mask:
     """Return which kernels were launched inside an eligible operator, at any depth."""
     eligible_call = matching(trace.texts, trace.host.name, is_eligible)
     at = links.caller[rows].copy()

@@ -2,7 +2,7 @@
 
 The parent of a row is the innermost row that is still open when it starts: of the rows before it on the same
 thread (by start, then longest first), the last one whose end lies after its start. Rows that cross their parent's end
-(clocks of whole microseconds do that) stay its children; the parent's own time is what its children leave of it.
+(clocks of whole microseconds do that, and frames that end after the step they began in) stay its children.
 """
 
 from __future__ import annotations
@@ -81,11 +81,33 @@ def parents(start: Int64, end: Int64) -> Int32:
 
 
 def own_times(start: Int64, end: Int64, parent: Int32) -> Int64:
-    """Return each row's duration less what its children cover of it, ns."""
-    child = np.flatnonzero(parent >= 0)
-    within = np.minimum(end[child], end[parent[child]]) - start[child]
-    covered = np.bincount(parent[child], weights=within, minlength=len(start))  # exact below 2**53 ns = 104 days
+    """Return how long each row was the innermost: its duration less what the rows begun inside it cover, ns.
+
+    The own times of a thread add up to the time that its rows cover, however they cross.
+    """
+    low, high, above = inner_parts(start, end, parent)
+    covered = np.bincount(above, weights=high - low, minlength=len(start))  # exact below 2**53 ns = 104 days
     return end - start - covered.astype(np.int64)
+
+
+def inner_parts(start: Int64, end: Int64, parent: Int32) -> tuple[Int64, Int64, Int32]:
+    """Return for each row that has a parent what it and the rows inside it cover of the parent: start, end, parent."""
+    child = np.flatnonzero(parent >= 0)
+    above = parent[child]
+    return start[child], np.minimum(_reach(end, parent)[child], end[above]), above
+
+
+def _reach(end: Int64, parent: Int32) -> Int64:
+    """Return the latest end of each row and all rows inside it; another than its own only where rows cross."""
+    reach = end.copy()
+    child = np.flatnonzero(parent >= 0)
+    child = child[end[child] > end[parent[child]]]
+    while len(child):
+        above = parent[child]
+        np.maximum.at(reach, above, reach[child])
+        child = np.unique(above[parent[above] >= 0])
+        child = child[reach[child] > reach[parent[child]]]
+    return reach
 
 
 def outermost_of_name(name: Int32, parent: Int32, rows: Int64) -> Mask:

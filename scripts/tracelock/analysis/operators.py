@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tracelock.analysis.groups import Groups, group
 from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import Links, is_busy
-from tracelock.analysis.model import Operator
+from tracelock.analysis.model import Operator, OperatorGroup
 from tracelock.analysis.names import is_loading, is_step, matching
 from tracelock.analysis.nesting import Tree, of_kinds, outermost_of_name
+from tracelock.analysis.stacks import Stacks
 from tracelock.analysis.steps import MARKED, Windows
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64, Trace
 
@@ -30,6 +32,7 @@ class CallTable:
     total_host: Int64
     self_device: Int64
     total_device: Int64
+    allocated: Int64 | None  # bytes
 
     def order(self) -> Int64:
         """Return the groups by their own time on host and device, most expensive first."""
@@ -44,6 +47,7 @@ class Calls:
     tree: Tree
     links: Links
     windows: Windows
+    allocated: Int64 | None = None  # bytes that each host row allocated itself; None where it was not recorded
 
 
 def operator_rows(trace: Trace) -> Mask:
@@ -80,6 +84,7 @@ def tabulate(calls: Calls, rows: Int64, groups: Groups) -> CallTable:
         groups.total(np.where(outermost, host.duration[rows], 0)),
         _self_device(calls, group_of, len(groups)),
         _total_device(calls, group_of, rows[outermost], len(groups)),
+        None if calls.allocated is None else groups.total(calls.allocated[rows]),
     )
 
 
@@ -119,6 +124,43 @@ def by_name(calls: Calls, chosen: Mask) -> tuple[Operator, ...]:
     return tuple(_operator(calls, table, int(each), per_step) for each, per_step in _ordered(calls, table, rows))
 
 
+def by_shape(calls: Calls, chosen: Mask) -> tuple[OperatorGroup, ...]:
+    """Return the sums by name and input shapes of the `chosen` host rows that have shapes, most expensive first."""
+    host, texts = calls.trace.host, calls.trace.texts
+    rows = np.flatnonzero(chosen & (host.shapes >= 0))
+    table = tabulate(calls, rows, group(host.name[rows], host.shapes[rows]))
+    shapes = table.groups.keys[1].tolist()
+    return tuple(_group(calls, table, each, shapes=texts[shapes[each]]) for each in table.order().tolist())
+
+
+def by_stack(calls: Calls, chosen: Mask, top: int) -> tuple[OperatorGroup, ...]:
+    """Return the sums by name and call stack of the `chosen` host rows that have one, the `top` most expensive."""
+    host = calls.trace.host
+    rows = np.flatnonzero(chosen)
+    stacks = Stacks(calls.trace, rows)
+    rows, ids = rows[stacks.ids >= 0], stacks.ids[stacks.ids >= 0]
+    table = tabulate(calls, rows, group(host.name[rows], ids))
+    one = np.zeros(len(table.groups), np.int64)
+    one[table.groups.member] = rows
+    return tuple(_group(calls, table, each, stack=stacks.text(int(one[each]))) for each in table.order()[:top].tolist())
+
+
+def _group(
+    calls: Calls, table: CallTable, index: int, *, shapes: str | None = None, stack: str | None = None
+) -> OperatorGroup:
+    has_device = bool(len(calls.trace.device))
+    return OperatorGroup(
+        name=calls.trace.texts[int(table.groups.keys[0][index])],
+        shapes=shapes,
+        stack=stack,
+        calls=int(table.groups.counts[index]),
+        self_cpu_us=int(table.self_host[index]) / 1000,
+        total_cpu_us=int(table.total_host[index]) / 1000,
+        self_device_us=int(table.self_device[index]) / 1000 if has_device else None,
+        total_device_us=int(table.total_device[index]) / 1000 if has_device else None,
+    )
+
+
 def _ordered(calls: Calls, table: CallTable, rows: Int64) -> list[tuple[int, float | None]]:
     per_step = _calls_per_step(calls.trace.host, calls.windows, rows, table.groups)
     return [(int(each), None if per_step is None else float(per_step[each])) for each in table.order()]
@@ -134,10 +176,11 @@ def _operator(calls: Calls, table: CallTable, index: int, per_step: float | None
         self_device_us=int(table.self_device[index]) / 1000 if has_device else None,
         total_device_us=int(table.total_device[index]) / 1000 if has_device else None,
         calls_per_step=per_step,
+        allocated_bytes=None if table.allocated is None else int(table.allocated[index]),
     )
 
 
-def _calls_per_step(host: HostRows, windows: Windows, rows: Int64, groups: Groups) -> np.ndarray | None:
+def _calls_per_step(host: HostRows, windows: Windows, rows: Int64, groups: Groups) -> npt.NDArray[np.float64] | None:
     """Return how many calls of each group begin in a complete step, on average; None where no step is marked."""
     complete = np.flatnonzero(windows.complete)
     if windows.source != MARKED or not len(complete):

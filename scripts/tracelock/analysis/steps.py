@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracelock.analysis.completeness import complete_steps
 from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import Links, is_busy
 from tracelock.analysis.names import is_step, matching
@@ -19,7 +20,6 @@ from tracelock.trace.columns import HostKind, Int32, Int64, Trace, TraceWarning
 
 MARKED = "ProfilerStep"
 WHOLE = "whole trace"
-_TOO_FEW = 0.8  # of the device rows of the step before: the recording ended before the last step's work did
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Windows:
     end: Int64
     complete: Mask  # False where the recording may have ended inside the step
     source: str  # MARKED or WHOLE
+    track: int = -1  # of the thread that marks the steps, or that runs most operators; -1 without host rows
     warnings: tuple[TraceWarning, ...] = ()
 
     def __len__(self) -> int:
@@ -54,8 +55,8 @@ def find_windows(trace: Trace, links: Links) -> Windows:
     step = launching_step(trace, links, host_start, host_end)
     start, end = _windows(trace, step, host_start, host_end)
     names = tuple(trace.texts[name] for name in trace.host.name[rows])
-    complete = _complete(trace, step, len(rows))
-    return Windows(names, host_start, host_end, start, end, complete, MARKED, warnings)
+    complete = complete_steps(trace, step, host_start, host_end)
+    return Windows(names, host_start, host_end, start, end, complete, MARKED, int(trace.host.track[rows[0]]), warnings)
 
 
 def _step_rows(trace: Trace) -> tuple[Int64, tuple[TraceWarning, ...]]:
@@ -115,19 +116,6 @@ def _end_of_earlier_work(trace: Trace, step: Int32, earliest: int) -> int:
     return max(earliest, int(end[earlier].max())) if earlier.any() else earliest
 
 
-def _complete(trace: Trace, step: Int32, count: int) -> Mask:
-    """Return which steps the recording holds to their end: the last may have lost its device work."""
-    complete = np.ones(count, np.bool_)
-    rows = np.bincount(step[step >= 0], minlength=count)
-    if not rows.any():
-        return complete
-    last = int(np.flatnonzero(rows)[-1])
-    complete[last + 1 :] = False
-    if last > 0 and rows[last] < _TOO_FEW * rows[last - 1]:
-        complete[last] = False
-    return complete
-
-
 def _whole(trace: Trace) -> Windows:
     """Return one window: from the first operator to the last, or to the end of the device's work."""
     starts, ends = _extents(trace)
@@ -135,7 +123,14 @@ def _whole(trace: Trace) -> Windows:
         none = np.empty(0, np.int64)
         return Windows((), none, none, none, none, np.empty(0, np.bool_), WHOLE)
     start, end = np.array([min(starts)]), np.array([max(ends)])
-    return Windows((WHOLE,), start, end, start, end, np.ones(1, np.bool_), WHOLE)
+    complete = np.array([trace.facts.quality != "partial"])
+    return Windows((WHOLE,), start, end, start, end, complete, WHOLE, _busiest_track(trace))
+
+
+def _busiest_track(trace: Trace) -> int:
+    tracks = trace.host.track[of_kinds(trace.host, (HostKind.OPERATOR,))]
+    tracks = tracks if len(tracks) else trace.host.track
+    return int(np.bincount(tracks).argmax()) if len(tracks) else -1
 
 
 def _extents(trace: Trace) -> tuple[list[int], list[int]]:

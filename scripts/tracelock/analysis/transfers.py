@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.groups import group
+from tracelock.analysis.intervals import Mask
 from tracelock.analysis.model import Transfer
 from tracelock.trace.columns import DeviceKind, Int64, Trace
 
@@ -45,19 +46,19 @@ def host_memory(name: str) -> str | None:
     return next((kind for kind in ("pageable", "pinned") if kind in sides), None)
 
 
-def transfers(trace: Trace) -> tuple[Transfer, ...]:
-    """Return copies and sets by direction and host memory, most expensive first; microseconds, bytes."""
+def transfers(trace: Trace, chosen: Mask) -> tuple[Transfer, ...]:
+    """Return copies and sets among the `chosen` device rows by direction and host memory, most expensive first."""
     merged: dict[tuple[str, str | None], Int64] = {}
-    for key, sums in _by_name(trace):
+    for key, sums in _by_name(trace, chosen):
         merged[key] = merged.get(key, np.zeros(4, np.int64)) + sums
     ordered = sorted(merged.items(), key=lambda item: -int(item[1][1]))
     return tuple(_transfer(*key, *(int(each) for each in sums)) for key, sums in ordered)
 
 
-def _by_name(trace: Trace) -> Iterator[tuple[tuple[str, str | None], Int64]]:
+def _by_name(trace: Trace, chosen: Mask) -> Iterator[tuple[tuple[str, str | None], Int64]]:
     """Yield what a name tells, and its calls, time (ns), bytes and time of rows that tell their bytes."""
     device = trace.device
-    rows = np.flatnonzero((device.kind == DeviceKind.MEMCPY) | (device.kind == DeviceKind.MEMSET))
+    rows = np.flatnonzero(chosen & ((device.kind == DeviceKind.MEMCPY) | (device.kind == DeviceKind.MEMSET)))
     groups = group(device.name[rows], device.kind[rows])
     sizes, duration = device.bytes[rows], device.duration[rows]
     told = np.maximum(sizes, 0)
