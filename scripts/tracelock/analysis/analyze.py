@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracelock.analysis import gpus, kernels, operators, stacks
+from tracelock.analysis.bounds import costs
 from tracelock.analysis.breakdown import break_down, to_breakdown
 from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.collectives import collectives
@@ -33,7 +34,12 @@ def analyze(trace: Trace) -> Analysis:
         The columns of one file, see `tracelock.trace.read_trace`.
 
     """
-    known = prepare(trace)
+    return analyze_prepared(prepare(trace))
+
+
+def analyze_prepared(known: Prepared) -> Analysis:
+    """Return all figures of a trace that is prepared already."""
+    trace = known.trace
     allocated = allocated_by_row(trace, known.tree) if len(trace.memory) else None
     calls = operators.Calls(trace, known.tree, known.links, known.windows, allocated)
     parts = break_down(trace, known.windows.start, known.windows.end)
@@ -52,7 +58,7 @@ def analyze(trace: Trace) -> Analysis:
         memory=memories,
         unknown=_unknown(known) | gpus.unknown(known, devices) | unknown_memory,
         loading=loading(trace, known.tree, known.windows),
-        launches=launches(trace, known.links.launch),
+        launches=launches(trace, known.links.launch, known.device),
         collectives=collectives(trace, communication, known.times, *known.extent),
         threads=threads(trace, known.tree, communication, *known.extent),
         labels=operators.by_name(calls, operators.label_rows(trace) & known.host),
@@ -61,6 +67,7 @@ def analyze(trace: Trace) -> Analysis:
         operators_by_stack=operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else (),
         kernels_by_operator=kernels.by_operator(trace, known.links, known.device),
         tensor_cores=kernels.tensor_cores(trace, known.tree, known.links, known.device),
+        costs=costs(known),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.sections import Launches, Queue
 from tracelock.trace.columns import Int32, Int64, Trace
@@ -20,19 +21,19 @@ SLOW_CALL_NS = 50_000  # HTA: runtime_cutoff
 SLOW_START_NS = 100_000  # HTA: launch_delay_cutoff
 TINY_NS = 10_000  # TraceLens: short kernel
 
-Bools = npt.NDArray[np.bool_]
 
-
-def launches(trace: Trace, launch: Int32) -> tuple[Launches, ...]:
+def launches(trace: Trace, launch: Int32, chosen: Mask) -> tuple[Launches, ...]:
     """Return the launch figures of each device that has rows.
 
     Parameters
     ----------
     launch
         Position of the launch in the host rows for each device row, -1 where it is not known, shape (n,).
+    chosen
+        The device rows to look at, shape (n,).
 
     """
-    busy = is_busy(trace.device)
+    busy = is_busy(trace.device) & chosen
     devices = np.unique(trace.device.device[busy])
     return tuple(
         _describe(trace, launch, np.flatnonzero(busy & (trace.device.device == one)), int(one)) for one in devices
@@ -70,7 +71,7 @@ def _us(nanoseconds: np.floating | np.integer) -> float:
     return float(nanoseconds) / 1000
 
 
-def _launched_alone(calls: Int32) -> Bools:
+def _launched_alone(calls: Int32) -> Mask:
     """Return which of `calls` occur once: a graph launch occurs for each of its rows."""
     _, position, count = np.unique(calls, return_inverse=True, return_counts=True)
     return np.asarray(count[position] == 1)
@@ -84,7 +85,7 @@ def _lanes(trace: Trace, rows: npt.NDArray[np.intp]) -> Iterator[tuple[int, npt.
         yield max(int(one), -1), rows[lane == one]
 
 
-def _found_free(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], single: npt.NDArray[np.intp]) -> Bools:
+def _found_free(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], single: npt.NDArray[np.intp]) -> Mask:
     """Return which of the rows `single` were launched when all earlier rows of their stream had ended."""
     device, host = trace.device, trace.host
     free = np.zeros(len(device), dtype=np.bool_)

@@ -27,7 +27,7 @@ def joined(trace: Trace, before: int | None = None) -> Any:
 
 
 def analyse(trace: Trace) -> tuple[Launches, ...]:
-    return launches(trace, joined(trace))
+    return launches(trace, joined(trace), np.ones(len(trace.device), np.bool_))
 
 
 def test_figures_by_hand() -> None:
@@ -119,6 +119,6 @@ def test_queues_are_those_of_hta(shared: Path, name: str) -> None:
         trace = read_trace(shared / "traces" / f"{each}.json.gz")
         steps = [row for row, text in enumerate(trace.host.name) if trace.texts[text].startswith("ProfilerStep#")]
         last = int(trace.host.start[steps[-1]]) if len(steps) >= 2 else None
-        (device,) = launches(trace, joined(trace, last))
+        (device,) = launches(trace, joined(trace, last), np.ones(len(trace.device), np.bool_))
         found += [queue.longest for queue in device.queues]
     assert found == expected
