@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tracelock.analysis.costs import Costs
 from tracelock.analysis.sections import (
     Collectives,
     Launches,
@@ -25,6 +26,7 @@ __all__ = [
     "Analysis",
     "Breakdown",
     "Collectives",
+    "Costs",
     "DeviceName",
     "Gpu",
     "HostIdle",
@@ -246,3 +248,4 @@ class Analysis:
     operators_by_stack: tuple[OperatorGroup, ...] = ()  # empty where no stacks were recorded
     kernels_by_operator: tuple[KernelOfOperator, ...] = ()
     tensor_cores: TensorCores | None = None  # None without kernels
+    costs: Costs | None = None  # None where no step is complete

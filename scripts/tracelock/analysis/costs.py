@@ -1,0 +1,135 @@
+"""What holds a step up, and what its removal could bring: the part of an analysis that a diagnosis rests on.
+
+Dataclasses alone. Times are microseconds, means over the complete steps unless a field says otherwise. The definitions
+are those of docs/diagnosis.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+WaitKind: TypeAlias = Literal["synchronization", "copy", "allocation", "queue"]
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One row of the trace, for a person who looks it up."""
+
+    name: str
+    start_us: float  # since the first event of the trace
+    duration_us: float
+    inside: str | None = None  # the outermost operator around it
+    code: str | None = None  # the user's innermost frame around it, where stacks were recorded
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The two chains of a step: what the device works, and what the host works when it waits for no device.
+
+    A step can be no shorter than the longer of the two. `host_us` is what is left of the host's time without
+    `waiting_us`.
+    """
+
+    step_us: float
+    device_us: float | None  # busy: a union of rows; None without a device in the trace
+    host_us: float
+    waiting_us: float  # calls that waited while the device worked
+
+    @property
+    def idle_us(self) -> float:
+        """Return how long the device does nothing in a step; 0 without a device."""
+        return 0.0 if self.device_us is None else max(0.0, self.step_us - self.device_us)
+
+    def gain(self, device: float = 0.0, host: float = 0.0, waiting: float = 0.0) -> float:
+        """Return the part of the step, 0..1, that can be saved at most without these times.
+
+        Parameters
+        ----------
+        device
+            Work of the device that nothing else hides.
+        host
+            Work of the host.
+        waiting
+            Time in which the host waited for the device.
+        """
+        if self.step_us <= 0:
+            return 0.0
+        shortest = max((self.device_us or 0.0) - device, self.host_us - host, 0.0)
+        saved = min(self.step_us - shortest, device + host + waiting)
+        return min(1.0, max(0.0, saved / self.step_us))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Calls of one kind in which the host waits for the device."""
+
+    kind: WaitKind
+    name: str  # the outermost operator around the calls, or the call where there is none
+    calls_per_step: float
+    host_us: float  # in the calls
+    waiting_us: float  # of it, while the device worked
+    rows: tuple[TraceRow, ...]  # the longest
+
+
+@dataclass(frozen=True)
+class Copying:
+    """Copies of one direction and kind of host memory, with what they cost both sides."""
+
+    kind: str  # "HtoD", "DtoH"
+    memory: str | None  # "pageable", "pinned"
+    calls_per_step: float
+    device_us: float
+    exposed_us: float  # of it, while no kernel ran
+    host_us: float  # in the operators that made them
+    waiting_us: float  # of it, while the device worked
+    waits: bool | None  # the host waits for most of their time; None where the calls are not known
+    beside_kernels: bool  # on a stream that runs no kernels
+    rows: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """An operator that a loop calls many times in a row."""
+
+    name: str
+    calls_per_step: float
+    mean_us: float  # of one call, on the host
+    host_us: float
+    device_us: float
+    in_loader: bool
+    rows: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Long stretches of the steps in which neither device nor operators of the host worked."""
+
+    code: str | None  # the user's frame around them
+    steps: int  # in how many steps
+    host_us: float
+    rows: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What long steps spend beyond the median step."""
+
+    steps: int  # how many are long
+    excess_us: float  # mean over all steps
+    loading_us: float  # of it, waiting for data
+    rows: tuple[TraceRow, ...]  # the long steps
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Everything of this file; None in `Analysis` where the trace holds no complete window."""
+
+    bounds: Bounds
+    loading_us: float  # host time in the loader
+    operators_us: float  # host time in operators and runtime calls, neither waiting nor loading
+    waits: tuple[Waiting, ...]  # the longest waiting first
+    copies: tuple[Copying, ...]
+    repetitions: tuple[Repetition, ...]  # the longest first
+    pauses: tuple[Pause, ...]
+    excess: Excess | None  # None where fewer than three steps are complete

@@ -1,0 +1,86 @@
+"""Stretches of a step in which nothing that is recorded works, and steps that take longer than the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tracelock.analysis.costs import Excess, Pause, TraceRow
+from tracelock.analysis.intervals import EMPTY, Intervals, gaps, join, lengths_within, union
+from tracelock.analysis.marked import HostSteps
+from tracelock.analysis.names import is_collective_call, is_loading, matching
+from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.places import frame_around, operators
+from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.steps import MARKED
+from tracelock.trace.columns import HostKind, Int64, Trace
+
+SHORTEST = 500_000  # ns: dispatching one operator from Python takes a hundredth of it
+LONG_STEP = 1.25  # of the median
+
+
+def working(trace: Trace, busy: Intervals) -> Intervals:
+    """Return when the device, an operator, a runtime call, a collective or the loader worked."""
+    host = trace.host
+    chosen = operators(trace) | of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER))
+    chosen |= matching(trace.texts, host.name, lambda name: is_loading(name) or is_collective_call(name))
+    if not chosen.any():
+        return busy
+    return join(busy, union(host.start[chosen], host.start[chosen] + host.duration[chosen]))
+
+
+def pauses(known: Prepared, steps: HostSteps, busy: Intervals) -> tuple[Pause, ...]:
+    """Return the long gaps inside the steps, by the user's frame around them, the longest first."""
+    if not len(steps):
+        return ()
+    trace = known.trace
+    worked = working(trace, busy)
+    groups: dict[str | None, list[tuple[int, int, int]]] = {}
+    for step in range(len(steps)):
+        free = gaps(worked, int(steps.start[step]), int(steps.end[step]))
+        for start, end in zip(free.start.tolist(), free.end.tolist(), strict=True):
+            if end - start >= SHORTEST:
+                groups.setdefault(frame_around(trace, known.windows.track, start, end), []).append((step, start, end))
+    found = [_pause(code, each, len(steps), known.origin) for code, each in groups.items()]
+    return tuple(sorted(found, key=lambda pause: -pause.host_us))
+
+
+def _pause(code: str | None, found: list[tuple[int, int, int]], steps: int, origin: int) -> Pause:
+    worst = sorted(found, key=lambda gap: gap[1] - gap[2])[:3]
+    return Pause(
+        code=code,
+        steps=len({step for step, _, _ in found}),
+        host_us=sum(end - start for _, start, end in found) / steps / 1000,
+        rows=tuple(
+            TraceRow("(nothing recorded)", (start - origin) / 1000, (end - start) / 1000, None, code)
+            for _, start, end in worst
+        ),
+    )
+
+
+def excess(known: Prepared) -> Excess | None:
+    """Return what steps beyond `LONG_STEP` medians take more than the median; None for fewer than three steps."""
+    trace, windows, origin = known.trace, known.windows, known.origin
+    kept = np.flatnonzero(windows.complete)
+    if len(kept) < 3 or windows.source != MARKED:
+        return None
+    duration = (windows.end - windows.start)[kept]
+    long = duration > LONG_STEP * np.median(duration)
+    loads = matching(trace.texts, trace.host.name, is_loading)
+    start = trace.host.start[loads]
+    loading = union(start, start + trace.host.duration[loads]) if len(start) else EMPTY
+    waited = lengths_within(loading, windows.host_start[kept], windows.host_end[kept])
+    rows = tuple(
+        TraceRow(
+            windows.names[step],
+            (int(windows.start[step]) - origin) / 1000,
+            int(windows.end[step] - windows.start[step]) / 1000,
+        )
+        for step in kept[long]
+    )
+    return Excess(int(long.sum()), _beyond(duration, long), _beyond(waited, long), rows[:3])
+
+
+def _beyond(values: Int64, long: npt.NDArray[np.bool_]) -> float:
+    """Return what the long ones have more than the median of all; mean over all, µs."""
+    return max(0.0, float((values[long] - np.median(values)).sum())) / len(values) / 1000

@@ -1,0 +1,128 @@
+"""Where the host waits for the device: synchronisation, copies, the allocator, a full launch queue.
+
+A call waits for as long as it lasts while the device works. That alone costs nothing: a host that is far ahead may
+wait. What waiting costs is told by `Bounds`: no more than the device was idle for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tracelock.analysis.costs import Waiting, WaitKind
+from tracelock.analysis.intervals import Intervals, Mask, lengths_within
+from tracelock.analysis.links import Links
+from tracelock.analysis.names import is_synchronising, matching
+from tracelock.analysis.nesting import Tree, of_kinds
+from tracelock.analysis.places import host_rows, longest, outermost_operator
+from tracelock.analysis.prepared import Prepared
+from tracelock.trace.columns import DeviceKind, HostKind, Int32, Int64, Trace
+
+_COPIERS: Final = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::cuda")
+LONG_CALL = 50_000  # ns: HTA's limit of an unusually long runtime call; a launch takes 3-15 µs
+_ALLOCATOR: Final = re.compile(
+    r"(cuda|hip)(Malloc|Free|HostAlloc|MallocHost|FreeHost|HostMalloc|HostFree|MallocAsync|FreeAsync|MallocManaged)$"
+    r"|(cu|hip)Mem(Create|Release|Map|Unmap|AddressReserve|AddressFree|Alloc|Free)(_v2)?$"
+)
+_COPY: Final = re.compile(r"(cuda|hip|cu|mu|musa)Memcpy")
+_LAUNCH: Final = re.compile(
+    r"(cuda|hip|cu|mu|musa)(Launch|ExtLaunch|ModuleLaunch|ExtModuleLaunch|GraphLaunch|MemsetAsync)"
+)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls in which the host can wait, shape (n,): their host rows, kinds, and time while the device worked."""
+
+    rows: Int64
+    kinds: tuple[WaitKind, ...]
+    waiting: Int64  # ns
+
+
+def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Calls:
+    """Return the calls of [low, high) in which the host waits, or could.
+
+    Parameters
+    ----------
+    busy
+        When the device works.
+    low, high
+        The host's time from the first step to the end of the last, ns.
+    """
+    trace, host = known.trace, known.trace.host
+    runtime = of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER)) & (host.start >= low) & (host.start < high)
+    synchronises = runtime & matching(trace.texts, host.name, is_synchronising)
+    allocates = runtime & matching(trace.texts, host.name, lambda name: _ALLOCATOR.match(name) is not None)
+    long_call = runtime & (host.duration > LONG_CALL)
+    copies = long_call & matching(trace.texts, host.name, lambda name: _COPY.match(name) is not None)
+    launches = long_call & matching(trace.texts, host.name, lambda name: _LAUNCH.match(name) is not None)
+    rows = np.flatnonzero(synchronises | allocates | copies | launches)
+    rows = rows[_outermost(known.tree, rows, synchronises | allocates | copies | launches)]
+    of_a_copy = _in_copies_to_the_device(trace, known.tree, known.links)
+    kinds = tuple(_kind(bool(allocates[row]), bool(launches[row]), bool(of_a_copy[row])) for row in rows)
+    return Calls(rows, kinds, lengths_within(busy, host.start[rows], host.start[rows] + host.duration[rows]))
+
+
+def _outermost(tree: Tree, rows: Int64, chosen: Mask) -> Mask:
+    """Return which of `rows` lie directly in no other chosen row: a driver call inside its runtime call is one wait."""
+    parent = tree.parent[rows]
+    return ~((parent >= 0) & chosen[parent])
+
+
+def _kind(allocates: bool, launches: bool, copies: bool) -> WaitKind:
+    if allocates:
+        return "allocation"
+    if launches:
+        return "queue"
+    return "copy" if copies else "synchronization"
+
+
+def _in_copies_to_the_device(trace: Trace, tree: Tree, links: Links) -> Mask:
+    """Return which host rows belong to a copy from host to device: its call, and calls beside it in one operator.
+
+    Only copies that the program asks for count; an operator that copies its arguments (``aten::index`` with an index
+    on the host) synchronises by accident.
+    """
+    inside = np.zeros(len(trace.host), np.bool_)
+    to_device = matching(trace.texts, trace.device.name, lambda name: "HtoD" in name)
+    copies = np.flatnonzero(to_device & (trace.device.kind == DeviceKind.MEMCPY) & (links.launch >= 0))
+    copies = copies[_asked_for(trace, tree, links.launch[copies])]
+    inside[links.launch[copies]] = True
+    operators = np.zeros(len(trace.host), np.bool_)
+    operators[links.operator[copies][links.operator[copies] >= 0]] = True
+    has_parent = tree.parent >= 0
+    inside |= has_parent & operators[tree.parent]
+    return inside
+
+
+def _asked_for(trace: Trace, tree: Tree, launches: Int32) -> Mask:
+    """Return which launches lie in an operator that copies and does nothing else, or in none."""
+    outer = outermost_operator(trace, tree, launches)
+    return (outer < 0) | matching(trace.texts, trace.host.name[outer], lambda name: name in _COPIERS)
+
+
+def waits(known: Prepared, calls: Calls, steps: int) -> tuple[Waiting, ...]:
+    """Return the calls by kind and by the outermost operator around them, the longest waiting first."""
+    trace = known.trace
+    outer = outermost_operator(trace, known.tree, calls.rows)
+    named = np.where(outer >= 0, outer, calls.rows)
+    groups: dict[tuple[WaitKind, str], list[int]] = {}
+    for index, kind in enumerate(calls.kinds):
+        groups.setdefault((kind, trace.texts[trace.host.name[named[index]]]), []).append(index)
+    found = [_waiting(known, calls, np.array(members), key, steps) for key, members in groups.items()]
+    return tuple(sorted(found, key=lambda wait: -wait.waiting_us))
+
+
+def _waiting(known: Prepared, calls: Calls, members: Int64, key: tuple[WaitKind, str], steps: int) -> Waiting:
+    rows, duration = calls.rows[members], known.trace.host.duration
+    return Waiting(
+        kind=key[0],
+        name=key[1],
+        calls_per_step=len(rows) / steps,
+        host_us=int(duration[rows].sum()) / steps / 1000,
+        waiting_us=int(calls.waiting[members].sum()) / steps / 1000,
+        rows=host_rows(known, longest(duration, rows)),
+    )
