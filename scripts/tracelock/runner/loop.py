@@ -97,6 +97,8 @@ class Steps:
         Host time of the whole series, with the device idle at both ends.
     samples
         Samples in all batches, None where one could not be counted.
+    epoch_starts
+        The steps, from 0, whose batch was the first of an epoch.
     """
 
     step_ns: list[int] = field(default_factory=list)
@@ -104,6 +106,7 @@ class Steps:
     duration_ns: int = 0
     samples: int | None = 0
     stopped_by: str | None = None
+    epoch_starts: list[int] = field(default_factory=list)
     _events: list[tuple[Any, Any]] = field(default_factory=list)
     _losses: list[Any] = field(default_factory=list)
 
@@ -167,8 +170,11 @@ class Loop:
     def _step(self, steps: Steps) -> None:
         mark = self._mark()
         began = time.perf_counter_ns()
+        epochs = self.feed.epochs
         batch = self.feed.next()
         loaded = time.perf_counter_ns()
+        if self.feed.epochs > epochs:
+            steps.epoch_starts.append(len(steps.step_ns))
         loss = self._workload.step(batch)
         ended = time.perf_counter_ns()
         if mark:

@@ -14,7 +14,7 @@ from tracelock.io import schema
 from tracelock.runner.gpus import Gpu
 from tracelock.runner.loop import Steps
 from tracelock.runner.measure import Measurement, Prepared
-from tracelock.runner.process import cpu_name
+from tracelock.runner.process import cpu_name, usable_cores
 from tracelock.runner.sampler import INTERVAL_S
 from tracelock.runner.spec import Spec
 from tracelock.runner.window import Window
@@ -57,6 +57,7 @@ def record(around: Circumstances, prepared: Prepared, measured: Measurement, war
         "python": platform.python_version(),
         "torch": around.torch_version,
         "threads": around.threads,
+        "cores": usable_cores(),
         "seed": spec.seed,
         "settings": dict(prepared.settings.items()),
         "warmup": {"steps": len(measured.warmup.step_ns), "duration_us": measured.warmup.duration_ns / 1000},
@@ -89,6 +90,7 @@ def _timed(timed: Steps) -> dict[str, Any]:
         "step_us": [value / 1000 for value in timed.step_ns],
         "device_step_us": timed.device_us(),
         "loading_us": [value / 1000 for value in timed.loading_ns],
+        "epoch_starts": timed.epoch_starts,
         "samples": timed.samples,
         "throughput_per_s": None if timed.samples is None else timed.samples / seconds,
         "loss": losses and [loss if math.isfinite(loss) else None for loss in losses],
