@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from tracelock.runner.locks import has_no_locks, open_lock, try_lock
 
 RECORD = "run.json"
 LOG = "log.txt"
+_PUBLISHED = ("samples.csv", LOG, "trace*.json.gz", "*.pt.trace.json.gz")
 _CLAIM = ".attempt"
 _PREFIX = ".attempt-"
 _ALIVE = "alive"
@@ -30,24 +32,32 @@ class Attempt:
     Parameters
     ----------
     folder
-        Where the run's files are published. An older run.json there is taken away: from here on, the folder
+        Where the run's files are published. Those of an older attempt are taken away: from here on, the folder
         holds the result of this attempt or none.
     token
-        Names this attempt; by default a random one.
+        Names this attempt in run.json; by default a random one.
+
+    Raises
+    ------
+    TracelockError
+        If the token is not fit for the name of a folder.
     """
 
     def __init__(self, folder: Path, token: str | None = None) -> None:
         self.folder = folder
         self.token = token or uuid.uuid4().hex
-        self.work = folder / f"{_PREFIX}{self.token}"
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,80}", self.token):
+            raise TracelockError(Problem("token", f"is {self.token!r}, expected up to 80 of A-Z a-z 0-9 . _ -"))
+        # A batch system may give its job's number twice, so a token alone does not tell two attempts apart.
+        self.work = folder / f"{_PREFIX}{self.token}-{uuid.uuid4().hex[:8]}"
         folder.mkdir(parents=True, exist_ok=True)
         with self._claim() as claim:
-            self.work.mkdir(exist_ok=True)
+            self.work.mkdir()
             # Held by this process tree to its end, so that another attempt can tell a dead one's folder.
             self._alive = _hold(self.work / _ALIVE)
             os.ftruncate(claim, 0)
-            os.pwrite(claim, self.token.encode(), 0)
-            (folder / RECORD).unlink(missing_ok=True)
+            os.pwrite(claim, self.work.name.encode(), 0)
+            self._remove_former()
             self._remove_dead()
 
     def publish(self, names: Sequence[str]) -> None:
@@ -59,16 +69,17 @@ class Attempt:
             If a newer attempt has taken over.
         """
         with self._claim() as claim:
-            if os.pread(claim, 1000, 0) != self.token.encode():
+            if os.pread(claim, 1000, 0) != self.work.name.encode():
                 what = "a newer attempt at this run has taken over; nothing of this one is kept"
                 raise TracelockError(Problem(str(self.folder), what), EXIT_FAILED)
-            (self.folder / RECORD).unlink(missing_ok=True)
+            self._remove_former()  # without locks, an older attempt may have published meanwhile
             for name in sorted(names, key=lambda name: name == RECORD):
                 (self.work / name).replace(self.folder / name)
             self._remove_dead()
 
     def close(self) -> None:
         """Take the work folder away."""
+        os.close(self._alive)
         shutil.rmtree(self.work, ignore_errors=True)
 
     @contextlib.contextmanager
@@ -81,6 +92,12 @@ class Attempt:
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def _remove_former(self) -> None:
+        """Remove what an earlier attempt published, run.json first, so that files never mix under one run.json."""
+        for pattern in (RECORD, *_PUBLISHED):
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
 
     def _remove_dead(self) -> None:
         """Remove the work folders that no living process holds."""

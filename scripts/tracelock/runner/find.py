@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -76,24 +76,27 @@ def _from_file(path: Path, where: str) -> ModuleType:
         raise TracelockError(Problem(where, f"{path.name} has the name of a module in use", "rename the file"))
     # As with `python path/file.py`: its neighbours can be imported, and its classes found by loading processes.
     sys.path.insert(0, str(path.parent.resolve()))
-    return importlib.import_module(path.stem)
+    found = importlib.util.spec_from_file_location(path.stem, path.resolve())
+    if found is None or found.loader is None:
+        raise TracelockError(Problem(where, f"{path} cannot be imported"))
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def _from_name(name: str, where: str) -> ModuleType:
     sys.path.append(str(Path.cwd()))
     try:
-        found = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        found = None
-    except ValueError:
-        found = None
-    if found is None:
-        raise TracelockError(Problem(where, f"there is no module {name!r}", near_module(name, sys.path)))
-    return importlib.import_module(name)
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Something that the module imports may be missing, too; that is a failure of the workload.
+        if not error.name or f"{name}.".startswith(f"{error.name}."):
+            raise TracelockError(Problem(where, f"there is no module {name!r}", near_module(name))) from None
+        raise
 
 
-def near_module(name: str, paths: Sequence[str]) -> str:
-    """Return a hint with the module closest to `name` among those that came with us and those in the working folder."""
+def near_module(name: str) -> str:
+    """Return a hint: the module closest to `name` of those that came with us and those in the working folder."""
     shipped = [f"tracelock.runner.workloads.{word}" for word in ("images", "mlp", "transformer")]
     local = [path.stem for path in Path.cwd().glob("*.py")]
     return nearest(name, [*shipped, *local]) or f"with us come {', '.join(shipped)}"

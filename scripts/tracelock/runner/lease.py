@@ -24,14 +24,16 @@ _FOLDER = "/tmp/tracelock-locks"  # noqa: S108
 
 @dataclass
 class Lease:
-    """A device that no other run uses until this process tree ends, or `release` is called before it has children."""
+    """A device that no other run uses until it is released, and every process that inherited it has ended."""
 
     gpu: Gpu | None
     descriptor: int
 
     def release(self) -> None:
-        """Give the device back."""
-        os.close(self.descriptor)
+        """Give the device back; more than once is the same as once."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
 
 
 def lock_folder() -> Path:

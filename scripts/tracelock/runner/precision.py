@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -56,7 +57,7 @@ def images(batch: torch.Tensor, settings: Settings) -> torch.Tensor:
     return batch.contiguous(memory_format=torch.channels_last) if settings["channels_last"] else batch
 
 
-def autocast(settings: Settings) -> torch.autocast:
+def autocast(settings: Settings) -> AbstractContextManager[Any]:
     """Return the context for the forward pass that ``amp`` asks for.
 
     Raises
@@ -65,9 +66,11 @@ def autocast(settings: Settings) -> torch.autocast:
         For fp16 on the CPU, which has no loss scaling there in the oldest PyTorch that we support.
     """
     amp, kind = settings["amp"], settings.device.split(":")[0]
+    if amp == "off":
+        return nullcontext()
     if amp == "fp16" and kind == "cpu":
         raise TracelockError(Problem("settings.amp", "is 'fp16', which needs a GPU", "use bf16 on the CPU"))
-    return torch.autocast(kind, dtype=_DTYPES.get(amp, torch.bfloat16), enabled=amp != "off")
+    return torch.autocast(kind, dtype=_DTYPES[amp])
 
 
 def make_optimizer(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -100,23 +101,21 @@ def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
     """Measure, write everything to the attempt's folder, and return the names of the files."""
     threads = spec.settings.get("threads") or usable_cores()
     set_thread_variables(threads)
-    lease = lease_device(spec.device, tell)
-    started = datetime.now(timezone.utc)
-    import torch
+    with _device(spec.device, tell) as (device, lease, warnings):
+        started = datetime.now(timezone.utc)
+        import torch
 
-    from tracelock.runner.measure import choose_device, measure, prepare
-    from tracelock.runner.record import SAMPLES, Circumstances, record
+        from tracelock.runner.measure import measure, prepare
+        from tracelock.runner.record import SAMPLES, Circumstances, record
 
-    device = choose_device(spec.device)
-    lease, warnings = _settle(lease, device, tell)
-    prepared = prepare(spec, device, threads)
-    measured = measure(spec, prepared.workload, device, _probes(lease), attempt.work, tell)
-    measured.sampler.write(attempt.work / SAMPLES)
-    ended = datetime.now(timezone.utc)
-    around = Circumstances(
-        spec, request.repeat, attempt.token, started, ended, device, lease.gpu, threads, torch.__version__
-    )
-    document = record(around, prepared, measured, warnings)
+        prepared = prepare(spec, device, threads)
+        measured = measure(spec, prepared.workload, device, _probes(lease), attempt.work, tell)
+        ended = datetime.now(timezone.utc)
+        measured.sampler.write(attempt.work / SAMPLES)
+        around = Circumstances(
+            spec, request.repeat, attempt.token, started, ended, device, lease.gpu, threads, torch.__version__
+        )
+        document = record(around, prepared, measured, warnings)
     names = [RECORD, SAMPLES, LOG, *document["profiled"]["traces"]]
     if request.tensorboard and document["profiled"]["trace"]:
         names.append(_standard_name(attempt.work, document["profiled"]["trace"]))
@@ -125,13 +124,21 @@ def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
     return names
 
 
-def _settle(lease: Lease, device: str, tell: Callable[[str], None]) -> tuple[Lease, list[str]]:
-    """Return the lease of the device that torch really uses: a GPU that it cannot use is given back."""
-    if lease.gpu is None or device != "cpu":
-        return lease, []
-    lease.release()
-    warning = f"torch cannot use the GPU {lease.gpu.name or lease.gpu.uuid}; the run is on the CPU"
-    return lease_device("cpu", tell), [warning]
+@contextmanager
+def _device(asked: str, tell: Callable[[str], None]) -> Iterator[tuple[str, Lease, list[str]]]:
+    """Yield torch's name of a device, its lease, and warnings; a GPU that torch cannot use is given back."""
+    lease, warnings = lease_device(asked, tell), []
+    try:
+        from tracelock.runner.measure import choose_device
+
+        device = choose_device(asked)
+        if lease.gpu and device == "cpu":
+            warnings.append(f"torch cannot use the GPU {lease.gpu.name or lease.gpu.uuid}; the run is on the CPU")
+            lease.release()
+            lease = lease_device("cpu", tell)
+        yield device, lease, warnings
+    finally:
+        lease.release()
 
 
 def _probes(lease: Lease) -> list[Probe]:
@@ -143,5 +150,8 @@ def _probes(lease: Lease) -> list[Probe]:
 def _standard_name(folder: Path, trace: str) -> str:
     """Give the trace a second name, the one of torch.profiler.tensorboard_trace_handler, and return it."""
     name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-    os.link(folder / trace, folder / name)
+    try:
+        os.link(folder / trace, folder / name)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(folder / trace, folder / name)
     return name

@@ -7,9 +7,9 @@ from tracelock.runner.settings import Setting
 IMAGES: tuple[Setting, ...] = (
     Setting("data_dir", "str", "data/images", "folder of the image files, made there once"),
     Setting("images", "int", 256, "image files; one epoch", minimum=1),
-    Setting("image_size", "int", 256, "edge of a file in pixels", minimum=32),
+    Setting("image_size", "int", 448, "edge of a file in pixels", minimum=32),
     Setting("crop_size", "int", 64, "edge of a training image in pixels", minimum=16),
-    Setting("width", "int", 16, "channels of the first convolution", minimum=1),
+    Setting("width", "int", 8, "channels of the first convolution", minimum=1),
     Setting("learning_rate", "float", 0.05, "of SGD with momentum 0.9", minimum=0),
 )
 MLP: tuple[Setting, ...] = (
