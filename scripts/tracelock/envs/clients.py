@@ -95,9 +95,45 @@ def client_info(client: Client) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+# What conda, mamba and rattler say, what it means, and what to do; the first that fits counts.
+_CAUSES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"mismatch|checksum",
+        "is not the file that was locked (its hash differs)",
+        "a broken download or mirror: try again, or another mirror",
+    ),
+    (
+        r"\b404\b|not found for url|no such package",
+        "is not there any more",
+        "name a mirror that keeps old packages in TRACELOCK_CHANNEL_MIRRORS, or relock: tracelock env lock",
+    ),
+    (
+        r"connection failed|cannot fetch|could not resolve|name resolution|timed out|connection refused|unreachable|"
+        r"error sending request|proxyerror|sslerror|\bhttp 000\b",
+        "cannot be fetched: the channel does not answer",
+        "check network and proxy, or name a mirror in TRACELOCK_CHANNEL_MIRRORS",
+    ),
+    (r"no space left", "does not fit on the disk", "free space, or choose another folder with --conda-prefix"),
+)
+_ARCHIVE_URL = re.compile(r"[a-z]+://[^\s'\"<>|]+?/([^/\s'\"<>]+\.(?:conda|tar\.bz2))")
+
+
 def failed(what: str, output: str, hint: str = "") -> TracelockError:
-    """Return the error for a program that failed: one line with the last thing it said that explains anything."""
+    """Return the error for a conda client that failed: one line with the package, the cause and the remedy.
+
+    A failure that is not known is told by the last thing that the client said which explains anything.
+    """
+    for pattern, meaning, remedy in _CAUSES:
+        if found := re.search(pattern, output, re.IGNORECASE):
+            package = _package_near(output, found.start())
+            return TracelockError(Problem("", f"{what}: {package or 'a package'} {meaning}", remedy), EXIT_FAILED)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"error|cannot|could not|failed|mismatch|not found", line, re.I)]
+    telling = [line for line in lines if re.search(r"error|cannot|could not|failed", line, re.IGNORECASE)]
     said = (telling or lines or ["it said nothing"])[-1][:300]
     return TracelockError(Problem("", f"{what}: {said}", hint), EXIT_FAILED)
+
+
+def _package_near(output: str, position: int) -> str | None:
+    """Return the archive whose address stands closest to a place in what a client said."""
+    found = min(_ARCHIVE_URL.finditer(output), key=lambda match: abs(match.start() - position), default=None)
+    return found[1] if found else None
