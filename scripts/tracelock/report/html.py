@@ -100,7 +100,7 @@ def inline_svg(svg: str, description: str) -> Markup:
 def _figure(comparison: Comparison, name: str) -> dict[str, Any]:
     module = load(name)
     drawn = {
-        kind: inline_svg(render(name, comparison, width, "svg", "none").decode(), module.TITLE)
+        kind: inline_svg(render(name, comparison, width, "svg", page=True).decode(), module.TITLE)
         for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW))
     }
     return {"name": name, "title": module.TITLE, "caption": module.caption(comparison), **drawn}

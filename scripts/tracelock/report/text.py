@@ -106,9 +106,29 @@ def shorten(text: str, most: int) -> str:
     return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
+def shorten_all(texts: Sequence[str], most: int) -> list[str]:
+    """Return `texts` of at most `most` characters that still differ where they differed only in their middle."""
+    if all(len(text) <= most for text in texts):
+        return list(texts)
+    start = max(_common(texts) - 2, 0)
+    end = max(_common([text[start:][::-1] for text in texts]) - 2, 0)
+    if len(set(texts)) < 2 or start + end < 3:
+        return [shorten(text, most) for text in texts]
+    return [
+        shorten(("…" if start else "") + text[start : len(text) - end] + ("…" if end else ""), most) for text in texts
+    ]
+
+
 def plural(count: int, word: str) -> str:
     """Return ``1 run``, ``3 runs``."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _common(texts: Sequence[str]) -> int:
+    """Return the length of the start that all texts share."""
+    lowest, highest = min(texts), max(texts)
+    pairs = enumerate(zip(lowest, highest, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(lowest), len(highest)))
 
 
 def _bare(share: float) -> str:

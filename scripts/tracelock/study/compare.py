@@ -181,13 +181,13 @@ def _method(results: Gathered, cases: Sequence[Case], min_effect: float) -> Meth
     return Method(
         interval=(
             "Median over runs of the timed part (without the profiler) divided by its steps. Intervals: "
-            f"{stats.CONFIDENCE:.0%} percentile bootstrap (scipy.stats.bootstrap, {stats.RESAMPLES:,} resamples); "
-            "runs are drawn with replacement, and inside each drawn run blocks of consecutive steps."
+            f"{100 * stats.CONFIDENCE:.0f} % percentile bootstrap (scipy.stats.bootstrap, {stats.RESAMPLES:,} "
+            "resamples); runs are drawn with replacement, and inside each drawn run blocks of consecutive steps."
         ),
         few_runs=_few_runs(fewest),
         verdict=(
             "faster or slower: the interval of the ratio misses 1, Welch's t-test on the logarithms of the runs "
-            f"gives p ≤ {1 - stats.CONFIDENCE:.2f}, and the difference is at least {min_effect:.0%}."
+            f"gives p ≤ {1 - stats.CONFIDENCE:.2f}, and the difference is at least {100 * min_effect:.3g} %."
         ),
         confidence=stats.CONFIDENCE,
         resamples=stats.RESAMPLES,
@@ -197,12 +197,17 @@ def _method(results: Gathered, cases: Sequence[Case], min_effect: float) -> Meth
 
 
 def _few_runs(fewest: int) -> str:
+    """Return what the smallest number of runs of any case allows to say."""
     if fewest < 2:
         return (
             "With a single run the interval holds only the scatter of its steps, not that between runs; "
             "differences are not judged."
         )
+    wanted = f"{100 * stats.CONFIDENCE:.0f} %"
+    covered = stats.range_coverage(fewest)
+    if covered >= stats.CONFIDENCE:
+        return f"{fewest} runs of each variant or more are enough for intervals of {wanted}."
     return (
-        f"With {fewest} runs the interval is about their range, which holds the true median in "
-        f"{stats.range_coverage(fewest):.0%} of all studies; 6 runs or more are needed for {stats.CONFIDENCE:.0%}."
+        f"With {fewest} runs an interval is hardly wider than their range, which holds the true median in "
+        f"{100 * covered:.0f} % of all studies; {wanted} takes 6 runs or more."
     )

@@ -130,7 +130,7 @@ def _unclear(ratio: Interval, p_value: float, min_effect: float) -> str:
     if p_value > 1 - CONFIDENCE:
         return f"so few runs differ as much by chance too often (p = {p_value:.2f})"
     if abs(ratio.value - 1) < min_effect:
-        return f"the difference is below {min_effect:.0%} and would not repay a change"
+        return f"the difference is below {100 * min_effect:.3g} % and would not repay a change"
     return ""
 
 

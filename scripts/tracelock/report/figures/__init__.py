@@ -1,8 +1,8 @@
 """The figures of a report. One module a figure, found by its file name.
 
-Each has ``TITLE``, ``caption(comparison)`` (what is drawn, with n and how it was measured) and
-``draw(comparison, width)`` (inches), which returns a matplotlib figure; where there is nothing to draw, a figure that
-says why.
+Each has ``TITLE``; ``caption(comparison)``: what is drawn, with n and how it was measured; ``present(comparison)``:
+whether there is anything to draw; and ``draw(comparison, width, notes)`` (inches; with its caption or without), which
+returns a matplotlib figure, where there is nothing to draw one that says why.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import io
 import pkgutil
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -33,8 +33,8 @@ class FigureModule(Protocol):
     def caption(self, comparison: Comparison) -> str:
         """Return what is drawn, with the number of runs and how it was measured."""
 
-    def draw(self, comparison: Comparison, width: float) -> Figure:
-        """Return the figure, `width` inches wide."""
+    def draw(self, comparison: Comparison, width: float, notes: bool) -> Figure:
+        """Return the figure, `width` inches wide, with or without the caption below it."""
 
     def present(self, comparison: Comparison) -> bool:
         """Return whether there is anything to draw."""
@@ -61,16 +61,18 @@ def write_figures(comparison: Comparison, folder: Path) -> list[Path]:
     return paths
 
 
-def render(name: str, comparison: Comparison, width: float, kind: str, text: str = "path") -> bytes:
+def render(name: str, comparison: Comparison, width: float, kind: str, page: bool = False) -> bytes:
     """Return a figure as ``svg`` or ``png``.
 
     Parameters
     ----------
-    text
-        "path" draws letters as shapes, the same everywhere; "none" leaves them text, for a page with its own type.
+    page
+        For a page with type and captions of its own: letters stay text (else they are shapes, the same everywhere),
+        and the caption is left out.
     """
-    with house_style(), mpl.rc_context({"svg.fonttype": text, "svg.hashsalt": f"{name}-{width}"}):
-        figure = load(name).draw(comparison, width)
+    own: Any = {"svg.fonttype": "none" if page else "path", "svg.hashsalt": f"{name}-{width}"}
+    with house_style(), mpl.rc_context(own):
+        figure = load(name).draw(comparison, width, notes=not page)
         FigureCanvasAgg(figure)
         stream = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}

@@ -5,6 +5,7 @@ Lengths are inches. Rows run downwards from y = 0, one apart.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.transforms import blended_transform_factory
 
 from tracelock.report import style
-from tracelock.report.text import label, mark, shorten
+from tracelock.report.text import label, mark, shorten, shorten_all
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line, overview, value_text
 
@@ -44,6 +45,8 @@ class Frame:
     figure: Figure
     axes: tuple[Axes, ...]
     lines: tuple[Line, ...]
+    thickness: float  # of bars, in rows
+    legend_top: float  # upper edge of the room for a legend, below the figure's upper edge
 
 
 def measured_lines(comparison: Comparison) -> tuple[Line, ...]:
@@ -56,7 +59,7 @@ def rows_frame(
     width: float,
     titles: Sequence[tuple[str, str]],
     notes: Sequence[str],
-    right: float = 0.15,
+    right: Sequence[str] = (),
     legend: float = 0.0,
 ) -> Frame:
     """Return a figure with a row for each case.
@@ -66,17 +69,19 @@ def rows_frame(
     titles
         Title and subtitle of each panel; panels lie side by side, on a narrow figure below each other.
     right
-        Room for texts at the right of the last panel, of every panel where they lie below each other.
+        Texts at the right of the last panel (of every panel where they lie below each other), which need room.
     legend
         Room for a legend between the titles and the rows.
     """
     lines = measured_lines(comparison)
     columns = _columns(comparison, lines)
     needed = sum(column.width + _GAP for column in columns)
-    inline = bool(columns) and needed < 0.48 * width
-    left = _MARGIN + (needed if inline else 0.0)
-    row = 0.27 if inline else 0.42
-    header = (max(len(column.heading) for column in columns) * 0.135 + 0.06) if inline else 0.06
+    above = needed > 0.48 * width  # too much to stand beside the rows: a line above each
+    left = _MARGIN + (0.0 if above else needed)
+    room_right = max((text_width(text, bold=True) for text in right), default=0.0) + 0.12
+    row = 0.5 if above else 0.27
+    headings = [] if above else [len(column.heading) for column in columns]
+    header = max(headings, default=0) * 0.135 + 0.06
     notes = [part for note in notes for part in _wrap(note, width - 2 * _MARGIN, SIZE - 1)]
     sub = [_wrap(subtitle, width if width < 5 else width / len(titles), SIZE) for _, subtitle in titles]
     top = 0.3 + 0.15 * max(len(part) for part in sub) + legend + header
@@ -87,7 +92,7 @@ def rows_frame(
     figure = Figure(figsize=(width, height))
     axes = []
     across = 1 if stacked else len(titles)
-    room = (width - left - right - (across - 1) * _BETWEEN) / across
+    room = (width - left - room_right - (across - 1) * _BETWEEN) / across
     for number, (title, _) in enumerate(titles):
         column_of, row_of = (0, number) if stacked else (number, 0)
         x = left + column_of * (room + _BETWEEN)
@@ -95,12 +100,27 @@ def rows_frame(
         axes.append(figure.add_axes((x / width, (ceiling - top - plot) / height, room / width, plot / height)))
         start = _MARGIN if column_of == 0 else x
         _titles(figure, title, sub[number], start, ceiling, (width, height))
-        _prepare(axes[-1], len(lines))
+        _prepare(axes[-1], lines)
         if column_of == 0:
-            _labels(figure, axes[-1], columns if inline else None, lines, comparison, _MARGIN - left)
-    for number, note in enumerate(reversed(notes)):
-        figure.text(_MARGIN / width, (0.05 + 0.14 * number) / height, note, size=SIZE - 1, color=style.MUTED)
-    return Frame(figure, tuple(axes), lines)
+            _labels(axes[-1], comparison, lines, None if above else columns, (_MARGIN - left, room, width))
+    _notes(figure, notes)
+    thickness = 0.5 if above else 0.62
+    return Frame(figure, tuple(axes), lines, thickness, 0.3 + 0.15 * max(len(part) for part in sub))
+
+
+def panel_frame(width: float, title: tuple[str, str], notes: Sequence[str], height: float, legend: float) -> Frame:
+    """Return a figure with one plain panel of `height`, room for a legend of `legend` above it."""
+    notes = [part for note in notes for part in _wrap(note, width - 2 * _MARGIN, SIZE - 1)]
+    sub = _wrap(title[1], width, SIZE)
+    top, bottom, left = 0.3 + 0.15 * len(sub) + legend + 0.06, 0.5, 0.55
+    total = top + height + bottom + 0.14 * len(notes) + 0.04
+    figure = Figure(figsize=(width, total))
+    room = (left / width, (total - top - height) / total, (width - left - 0.12) / width, height / total)
+    axes = figure.add_axes(room)
+    axes.grid(axis="y")
+    _titles(figure, title[0], sub, _MARGIN, total, (width, total))
+    _notes(figure, notes)
+    return Frame(figure, (axes,), (), 0.0, 0.3 + 0.15 * len(sub))
 
 
 def empty(width: float, title: str, why: str) -> Figure:
@@ -121,11 +141,7 @@ def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
 
 def heading_beside(axes: Axes, *lines: str) -> None:
     """Write a heading above the texts of `beside`."""
-    for number, part in enumerate(reversed(lines)):
-        axes.annotate(
-            part, (1.02, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number), textcoords="offset points",
-            size=SIZE, color=style.MUTED, annotation_clip=False,
-        )  # fmt: skip
+    _heading(axes, 1.02, lines)
 
 
 def text_width(text: str, size: float = SIZE, bold: bool = False) -> float:
@@ -152,7 +168,7 @@ def _measure(text: str, size: float, bold: bool) -> float:
 def _wrap(text: str, width: float, size: float) -> list[str]:
     lines: list[str] = []
     for word in text.split():
-        if lines and text_width(f"{lines[-1]} {word}", size) <= width:
+        if lines and 1.03 * text_width(f"{lines[-1]} {word}", size) <= width:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
@@ -173,9 +189,15 @@ def _columns(comparison: Comparison, lines: Sequence[Line]) -> list[Column]:
 
 def _column(name: str, values: Sequence[str]) -> Column:
     heading = tuple(shorten(part, _LONGEST) for part in name.split("_"))
-    values = tuple(shorten(value, _LONGEST) for value in values)
+    values = tuple(shorten_all(values, _LONGEST))
     widest = max(*(text_width(part) for part in heading), *(text_width(value, bold=True) for value in values))
     return Column(heading, values, widest)
+
+
+def _notes(figure: Figure, notes: Sequence[str]) -> None:
+    width, height = figure.get_size_inches()
+    for number, note in enumerate(reversed(notes)):
+        figure.text(_MARGIN / width, (0.05 + 0.14 * number) / height, note, size=SIZE - 1, color=style.MUTED)
 
 
 def _titles(
@@ -187,39 +209,51 @@ def _titles(
         figure.text(x / width, (ceiling - 0.29 - 0.15 * number) / height, part, size=SIZE, color=style.MUTED, va="top")
 
 
-def _prepare(axes: Axes, rows: int) -> None:
-    axes.set_ylim(rows - 0.5, -0.5)
+def _prepare(axes: Axes, lines: Sequence[Line]) -> None:
+    """Rule the rows; a stronger rule parts the environments."""
+    axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_yticks([])
-    for row in range(1, rows):
-        axes.axhline(row - 0.5, color=style.GRID, lw=0.5, zorder=0)
+    for row, (above, below) in enumerate(itertools.pairwise(lines)):
+        same = above.case.environment == below.case.environment
+        axes.axhline(row + 0.5, color=style.GRID if same else style.MUTED, lw=0.5 if same else 0.8, zorder=0)
 
 
 def _labels(
-    figure: Figure,
     axes: Axes,
-    columns: Sequence[Column] | None,
-    lines: Sequence[Line],
     comparison: Comparison,
-    start: float,
+    lines: Sequence[Line],
+    columns: Sequence[Column] | None,
+    space: tuple[float, float, float],
 ) -> None:
-    """Write the settings of each row left of the axes; without columns as one text above the row's marks."""
-    if columns is None:
-        for row, line in enumerate(lines):
-            place = blended_transform_factory(axes.transAxes, axes.transData)
-            weight = "bold" if line.case.baseline else "normal"
-            text = shorten(label(line.case, len(comparison.environments)), int(figure.get_size_inches()[0] * 15))
-            axes.text(0, row - 0.28, text, transform=place, size=SIZE - 0.5, va="center", weight=weight)
-        return
-    inch = 1 / (axes.get_position().width * figure.get_size_inches()[0])
+    """Write the settings of each row left of the axes; without columns as one text above the row's marks.
+
+    Parameters
+    ----------
+    space
+        Where the columns start, right of the axes' left edge; the width of the axes; the width of the figure.
+    """
+    start, room, width = space
     place = blended_transform_factory(axes.transAxes, axes.transData)
-    x = start
+    if columns is None:
+        most = int(width / text_width("n"))
+        texts = shorten_all([label(line.case, len(comparison.environments)) for line in lines], most)
+        for row, (text, line) in enumerate(zip(texts, lines, strict=True)):
+            axes.text(0, row - 0.37, text, transform=place, size=SIZE, va="center", weight=_weight(line))
+        return
     for column in columns:
-        for number, part in enumerate(reversed(column.heading)):
-            axes.annotate(
-                part, (x * inch, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number),
-                textcoords="offset points", size=SIZE, color=style.MUTED, annotation_clip=False,
-            )  # fmt: skip
+        _heading(axes, start / room, column.heading)
         for row, (value, line) in enumerate(zip(column.values, lines, strict=True)):
-            weight = "bold" if line.case.baseline else "normal"
-            axes.text(x * inch, row, value, transform=place, size=SIZE, va="center", weight=weight)
-        x += column.width + _GAP
+            axes.text(start / room, row, value, transform=place, size=SIZE, va="center", weight=_weight(line))
+        start += column.width + _GAP
+
+
+def _heading(axes: Axes, x: float, parts: Sequence[str]) -> None:
+    for number, part in enumerate(reversed(parts)):
+        axes.annotate(
+            part, (x, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number), textcoords="offset points",
+            size=SIZE, color=style.MUTED, annotation_clip=False,
+        )  # fmt: skip
+
+
+def _weight(line: Line) -> str:
+    return "bold" if line.case.baseline else "normal"

@@ -12,24 +12,27 @@ from tracelock.report.figures._frame import (
     heading_beside,
     measured_lines,
     rows_frame,
-    text_width,
     unlocked_note,
 )
-from tracelock.report.text import plural, ratio, ratio_interval, time_scale
+from tracelock.report.text import percent, plural, ratio, ratio_interval, time_scale
 from tracelock.study.comparison import Comparison, RunRow
 from tracelock.study.overview import Line
 from tracelock.study.stats import Interval
 
 TITLE = "Step time by variant"
+_HEADING = ("time against", "baseline (95 %)")
 
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of runs."""
     counts = sorted({line.case.runs for line in measured_lines(comparison)})
     runs = plural(counts[0], "run") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
+    by = " by the time per sample" if _batches_differ(comparison) else ""
     return (
         f"Measured without the profiler. Small circles: runs ({runs} a variant); large mark: their median; bar: "
-        f"{comparison.method.confidence:.0%} bootstrap interval. {comparison.method.few_runs} Bold: baseline."
+        f"{percent(comparison.method.confidence)} bootstrap interval. Arrow: clearly faster or slower than the "
+        f"baseline{by} (baseline: diamond, bold); grey circle: no clear difference; square: not judged. "
+        f"{comparison.method.few_runs}"
     )
 
 
@@ -38,7 +41,7 @@ def present(comparison: Comparison) -> bool:
     return bool(measured_lines(comparison))
 
 
-def draw(comparison: Comparison, width: float) -> Figure:
+def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     """Return the figure."""
     if not present(comparison):
         return empty(width, TITLE, "No run has a result.")
@@ -46,16 +49,17 @@ def draw(comparison: Comparison, width: float) -> Figure:
     titles = [(TITLE, f"{unit} per step, shorter is better")]
     if _batches_differ(comparison):
         titles.append(("Throughput", "samples per second, more is better"))
-    right = max(text_width(_against(line)) for line in measured_lines(comparison)) + 0.12
-    frame = rows_frame(comparison, width, titles, [caption(comparison), *unlocked_note(comparison)], right)
+    right = [*_HEADING, *(_against(line) for line in measured_lines(comparison))]
+    below = [caption(comparison), *unlocked_note(comparison)] if notes else []
+    frame = rows_frame(comparison, width, titles, below, right)
     for row, line in enumerate(frame.lines):
         runs = _runs_of(comparison, line)
         _mark(frame.axes[0], row, line, line.case.step, [run.step_us for run in runs], scale)
         if len(frame.axes) > 1:
             rates = [run.throughput_per_s for run in runs if run.throughput_per_s is not None]
-            _mark(frame.axes[1], row, line, line.case.throughput, rates, 1.0)
+            _mark(frame.axes[1], row, line, line.case.throughput, rates, 1.0, mirrored=True)
         beside(frame.axes[-1], row, _against(line), bold=line.case.baseline)
-    heading_beside(frame.axes[-1], "time against", "baseline (95 %)")
+    heading_beside(frame.axes[-1], *_HEADING)
     frame.axes[0].set_xlabel(f"step time ({unit})")
     if len(frame.axes) > 1:
         frame.axes[1].set_xlabel("throughput (samples/s)")
@@ -88,17 +92,27 @@ def _against(line: Line) -> str:
     return f"×{ratio(found.value)} ({ratio_interval(found)})"
 
 
-def _mark(axes: Axes, row: int, line: Line, interval: Interval | None, runs: list[float], scale: float) -> None:
+def _mark(
+    axes: Axes,
+    row: int,
+    line: Line,
+    interval: Interval | None,
+    runs: list[float],
+    scale: float,
+    mirrored: bool = False,
+) -> None:
+    """Draw the runs of a line above its median and interval; `mirrored` where more is better."""
     if interval is None:
         return
     look = style.VERDICTS[verdict(line)]
-    low, high, below = interval.low / scale, interval.high / scale, row + 0.14
+    marker = {"<": ">", ">": "<"}.get(look.marker, look.marker) if mirrored else look.marker
+    low, high, below = interval.low / scale, interval.high / scale, row + 0.17
     if line.case.baseline:
         axes.axvline(interval.value / scale, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
     axes.plot([low, high], [below, below], color=look.color, lw=1.6, solid_capstyle="butt", zorder=2)
-    axes.plot([low, high], [below, below], "|", color=look.color, ms=6, mew=1.2, zorder=2)
-    axes.plot(interval.value / scale, below, look.marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
-    above = [row - 0.2] * len(runs)
+    axes.plot([low, high], [below, below], "|", color=look.color, ms=7, mew=1.2, zorder=2)
+    axes.plot(interval.value / scale, below, marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
+    above = [row - 0.14] * len(runs)
     axes.plot([value / scale for value in runs], above, "o", mfc="none", mec=style.INK, ms=3, mew=0.7, zorder=4)
 
 

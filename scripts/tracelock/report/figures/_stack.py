@@ -1,0 +1,77 @@
+"""Stacked bars by case: the parts of a whole, each with a colour of its own and a hatch for print in grey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from tracelock.report import style
+from tracelock.report.figures._frame import text_width
+from tracelock.report.style import Look
+
+LEGEND_LINE = 0.19  # inches
+_HANDLE = 0.42
+
+
+def stack(axes: Axes, row: int, parts: Mapping[str, float], looks: Mapping[str, Look], thickness: float) -> None:
+    """Draw the parts of one case from left to right."""
+    left = 0.0
+    for name, value in parts.items():
+        look = looks[name]
+        axes.barh(row, value, left=left, height=thickness, color=look.color, hatch=look.hatch, edgecolor=style.PAPER,
+                  lw=0.6, zorder=2)  # fmt: skip
+        left += value
+
+
+def shown(all_parts: Sequence[Mapping[str, float]], least: float = 0.004) -> list[str]:
+    """Return the names of the parts that are at least `least` of the whole in any case."""
+    names = list(all_parts[0]) if all_parts else []
+    return [name for name in names if any(parts[name] > least * sum(parts.values()) for parts in all_parts)]
+
+
+def legend_room(names: Sequence[str], width: float) -> float:
+    """Return the height of the legend in inches."""
+    return LEGEND_LINE * len(_lines(names, width)) + 0.04
+
+
+def legend(figure: Figure, names: Mapping[str, str], looks: Mapping[str, Look], top: float) -> None:
+    """Draw the legend in lines from left to right, in the order of the stack.
+
+    Parameters
+    ----------
+    names
+        Key of a part → its name.
+    top
+        Upper edge in inches below the figure's.
+    """
+    width, height = figure.get_size_inches()
+    by_name = {name: key for key, name in names.items()}
+    for number, line in enumerate(_lines(list(by_name), width)):
+        x = 0.08
+        for name in line:
+            look = looks[by_name[name]]
+            y = height - top - LEGEND_LINE * number - 0.13
+            figure.add_artist(
+                Rectangle(
+                    (x / width, y / height), 0.24 / width, 0.12 / height, transform=figure.transFigure,
+                    facecolor=look.color, hatch=look.hatch, edgecolor=style.PAPER, lw=0.4,
+                )
+            )  # fmt: skip
+            figure.text((x + 0.29) / width, (y + 0.06) / height, name, size=8, va="center")
+            x += _HANDLE + text_width(name)
+
+
+def _lines(names: Sequence[str], width: float) -> list[list[str]]:
+    lines: list[list[str]] = [[]]
+    used = 0.08
+    for name in names:
+        needed = _HANDLE + text_width(name)
+        if lines[-1] and used + needed > width:
+            lines.append([])
+            used = 0.08
+        lines[-1].append(name)
+        used += needed
+    return lines

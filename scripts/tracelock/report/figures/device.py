@@ -1,0 +1,80 @@
+"""How busy the accelerators were, and what kept them waiting, by variant."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from matplotlib.figure import Figure
+
+from tracelock.report.figures._frame import beside, empty, measured_lines, rows_frame, unlocked_note
+from tracelock.report.figures._stack import legend, legend_room, shown, stack
+from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
+from tracelock.report.text import UNKNOWN, percent
+from tracelock.study.comparison import Comparison
+from tracelock.study.overview import Line
+
+TITLE = "What the GPU does"
+PARTS = {
+    "busy": ("busy", Look(BLUE, "..")),
+    "dataloader": ("waits for the DataLoader", Look(VERMILION, "////")),
+    "host": ("waits for the host", Look(SKY)),
+    "synchronization": ("synchronisation", Look(ORANGE, "\\\\\\\\")),
+    "launch": ("launches", Look(GREEN, "--")),
+    "communication": ("waits for other ranks", Look(PURPLE, "xx")),
+    "unattributed": ("idle, cause unknown", Look(GREY)),
+    "idle": ("idle", Look(YELLOW)),
+}
+_LOOKS = {key: look for key, (_, look) in PARTS.items()}
+
+
+def caption(comparison: Comparison) -> str:
+    """Return what is drawn."""
+    most = max(
+        (line.case.explained.device.count for line in _lines(comparison) if line.case.explained.device), default=0
+    )
+    over = "the GPU" if most == 1 else f"{most} GPUs"
+    return f"Share of the profiled steps, mean over {over} and all analysed traces of a variant. Bold: baseline."
+
+
+def present(comparison: Comparison) -> bool:
+    """Return whether a trace told of an accelerator."""
+    return any(line.case.explained.device for line in _lines(comparison))
+
+
+def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
+    """Return the figure."""
+    if not present(comparison):
+        return empty(width, TITLE, "No analysed trace holds work of a GPU.")
+    parts = [_parts(line) for line in _lines(comparison)]
+    keys = {key for key in PARTS if any(key in shown([part]) for part in parts if part)}
+    named = {key: name for key, (name, _) in PARTS.items() if key in keys}
+    texts = [percent(part["busy"]) + " busy" if part else UNKNOWN for part in parts]
+    frame = rows_frame(
+        comparison,
+        width,
+        [(TITLE, "per cent of the profiled steps")],
+        [caption(comparison), *unlocked_note(comparison)] if notes else [],
+        right=texts,
+        legend=legend_room(list(named.values()), width),
+    )
+    legend(frame.figure, named, _LOOKS, frame.legend_top)
+    axes = frame.axes[0]
+    for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
+        stack(axes, row, {key: 100 * value for key, value in part.items()}, _LOOKS, frame.thickness)
+        beside(axes, row, text, bold=line.case.baseline)
+    axes.set_xlim(0, 100.5)
+    axes.set_xlabel("share of the profiled steps (%)")
+    return frame.figure
+
+
+def _lines(comparison: Comparison) -> tuple[Line, ...]:
+    return measured_lines(comparison)
+
+
+def _parts(line: Line) -> dict[str, float]:
+    """Return busy and idle shares; idle as one part where its causes are not known."""
+    device = line.case.explained.device
+    if device is None:
+        return {}
+    idle = asdict(device.idle_causes) if device.idle_causes else {"idle": 1 - device.utilization}
+    return {"busy": device.utilization, **idle}
