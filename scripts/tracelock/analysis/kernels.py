@@ -94,6 +94,8 @@ def _inside_eligible(trace: Trace, tree: Tree, links: Links, rows: Int64) -> Mas
     """Return which kernels were launched inside an eligible operator, at any depth."""
     eligible_call = matching(trace.texts, trace.host.name, is_eligible)
     at = links.caller[rows].copy()
-    while len(climbing := np.flatnonzero((at >= 0) & ~eligible_call[at])):
+    climbing = np.flatnonzero(at >= 0)
+    while len(climbing := climbing[~eligible_call[at[climbing]]]):
         at[climbing] = tree.parent[at[climbing]]
+        climbing = climbing[at[climbing] >= 0]
     return at >= 0

@@ -16,7 +16,7 @@ _COLLECTIVE_CALL: Final = re.compile(r"(nccl|rccl|gloo|ucc|mpi|xccl|hccl|ccl):\w
 _SYNCHRONISING: Final = re.compile(
     r"(cuda|hip|cu|mu|musa)(Device|Stream|Event|Ctx|Context)Synchronize(_ptsz)?$"
     r"|(cuda|hip)(Memcpy|Memset)(2D|3D|Peer|ToSymbol|FromSymbol|ToArray|FromArray|DtoH|HtoD|DtoD)?$"
-    r"|hipMemcpyWithStream$|cuMemcpy\w*(?<!Async)(_v2)?$"
+    r"|hipMemcpyWithStream$|cuMemcpy(?!\w*Async)\w*$"
     r"|ze\w*HostSynchronize$|zeCommandQueueSynchronize$"
     r"|aten::(item|_local_scalar_dense)$"
 )

@@ -11,20 +11,22 @@ import re
 from typing import Final
 
 _USES: Final = re.compile(
-    r"[hsdiz]884|[hsic]1688|[hsi]?168(08|16|32|64)|88128|i8816|[hiqbd]mma(?!p)|wgmma|gmma|umma|tcgen05"
-    r"|tensorop|tensor_op|nvjet|warp_?specialized|warpgroup|cutlass3x_sm(90|100|103|120)|cutlass_sm(90|100|120)"
+    r"[hsdiz]884|[hsic]1688|[hsi]?168(08|16|32|64)|88128|i8816|[hiqbd]mma(?!p)|wgmma|[Gg]mma|[Uu]mma|tcgen05"
+    r"|(?<![a-z])tensorop|tensor_op_|OpClassTensorOp|MmaTensorOp|nvjet|[Ww]arp_?[Ss]pecialized|warpgroup"
+    r"|cutlass3x_sm(90|100|103|120)|cutlass_sm(90|100|120)|tensor16x8x|_tensor8x8x"
     r"|sm(90|100|103|120)_xmma|xmma_(gemm|implicit_gemm|sparse|warp|conv|fprop|dgrad|wgrad)"
     r"|tf32f32|bf16bf16_bf16|f16f16_f16|e4m3|e5m2|e2m1"
-    r"|flash_(fwd|bwd|attn)|flashattn|fmha_(cutlass|fprop|bwd|dgrad)|fmha[FB]|_fmha_|cudnn_generated_fort_native_sdpa"
+    r"|[Ff]lash_(fwd|bwd|attn)|flashattn|fmha_(cutlass|fprop|bwd|dgrad)|fmha[FB]|_fmha_|fort_native_sdpa"
     r"|dgrad_1x1_stride_2x2|first_layer_wgrad|conv2d_c1_k1"
-    r"|_MI\d+x\d+x\d+|_MI\d+_|mfma|xdlops|_xdl|gtcx|wmma|ck_tile|deep_gemm|attn_fwd|bwd_kernel_dk_dv",
-    re.IGNORECASE,
+    r"|_MI\d+x\d+x\d+|_MI\d+_|mfma|xdlops|_xdl|gtcx|wmma|ck_tile\w*(Gemm|Fmha|Conv)|deep_gemm|attn_fwd|bwd_kernel_dk_dv"
 )
 _VECTOR_ONLY: Final = re.compile(
     r"xmma_gemm_f32f32_f32f32_f32|xmma_\w*f64f64|simt|sgemm|dgemm|ffma|gemv|gemmSN|implicit_convolve_sgemm",
     re.IGNORECASE,
 )
-_UNTOLD: Final = re.compile(r"triton_tem|^triton_(?!poi|red|per)|_kernel_\d+d?e?$|matmul_kernel$|^kernel$|^INVALID$")
+_UNTOLD: Final = re.compile(
+    r"triton_tem|^triton_(?!poi|red|per)|_kernel_(\d+[dce]*)+$|matmul_kernel$|^kernel$|^INVALID$"
+)
 _ELIGIBLE: Final = re.compile(
     r"aten::((_?convolution|_?conv_?(transpose)?[123]d|conv_tbc|(cudnn|miopen|thnn|slow|mkldnn)_conv\w*|_slow_conv\w*)"
     r"(_overrideable|_backward\w*)?"

@@ -51,7 +51,7 @@ def transfers(trace: Trace, chosen: Mask) -> tuple[Transfer, ...]:
     merged: dict[tuple[str, str | None], Int64] = {}
     for key, sums in _by_name(trace, chosen):
         merged[key] = merged.get(key, np.zeros(4, np.int64)) + sums
-    ordered = sorted(merged.items(), key=lambda item: -int(item[1][1]))
+    ordered = sorted(merged.items(), key=lambda item: (-int(item[1][1]), item[0][0], item[0][1] or ""))
     return tuple(_transfer(*key, *(int(each) for each in sums)) for key, sums in ordered)
 
 
