@@ -43,11 +43,16 @@ def of_run(path: Path, limits: Thresholds) -> Any:
 
 
 def read_samples(path: Path) -> dict[str, list[float | None]]:
-    """Return the columns of samples.csv; an empty cell is None."""
+    """Return the columns of samples.csv; an empty cell is None, a list of processes their sum."""
     with path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     names = list(rows[0]) if rows else []
-    return {name: [float(row[name]) if row[name] else None for row in rows] for name in names}
+    return {name: [_number(row[name]) for row in rows] for name in names}
+
+
+def _number(cell: str) -> float | None:
+    """Return a cell's number: the sum where it lists one value a process, None where it is empty."""
+    return sum(map(float, cell.split())) if cell.strip() else None
 
 
 if __name__ == "__main__":

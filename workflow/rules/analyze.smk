@@ -19,9 +19,9 @@ rule analyze:
         mem_mb=2000,
         runtime=30,
     params:
-        program=str(SCRIPTS / "analyze.py"),
+        program=shown(SCRIPTS / "analyze.py"),
         thresholds=json.dumps(PLAN.study.thresholds, sort_keys=True),
         code=code_digest("trace", "analysis", "diagnosis", "analyze.py"),
     shell:
-        "{PYTHON} {params.program:q} --run {input.run:q} --thresholds {params.thresholds:q}"
+        "python3 {params.program:q} --run {input.run:q} --thresholds {params.thresholds:q}"
         " --output {output.analysis:q} 2> {log:q}"

@@ -4,11 +4,6 @@ before: run.json and analysis.json of every run
 after:  comparison.json, tables/*.csv
 """
 
-TABLES = [
-    f"{BASE}/tables/{name}.csv"
-    for name in ("runs", "variants", "comparisons", "operators", "findings")
-]
-
 
 rule compare:
     """Compare the variants with the baseline."""
@@ -27,8 +22,8 @@ rule compare:
     conda:
         ANALYSIS_ENV
     params:
-        base=BASE,
-        program=str(SCRIPTS / "compare.py"),
+        base=subpath(input.plan, parent=True),
+        program=shown(SCRIPTS / "compare.py"),
         code=code_digest("study", "compare.py"),
     shell:
-        "{PYTHON} {params.program:q} --results {params.base:q} 2> {log:q}"
+        "python3 {params.program:q} --results {params.base:q} 2> {log:q}"

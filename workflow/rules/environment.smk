@@ -13,9 +13,9 @@ rule prefix:
         f"{BASE}/logs/prefix/{{environment}}.txt",
     localrule: True
     conda:
-        str(ENVS / "{environment}.yaml")
+        WORKLOAD_ENV
     shell:
-        "{PYTHON} -c 'import sys; print(sys.prefix)' > {output:q} 2> {log:q}"
+        "python3 -c 'import sys; print(sys.prefix)' > {output:q} 2> {log:q}"
 
 
 rule environment:
@@ -35,22 +35,8 @@ rule environment:
         ANALYSIS_ENV
     params:
         folder=subpath(output.check, parent=True),
-        program=str(SCRIPTS / "snapshot_env.py"),
+        program=shown(SCRIPTS / "snapshot_env.py"),
         arguments=lambda wildcards: snapshot_arguments(wildcards.environment),
     shell:
-        '{PYTHON} {params.program:q} --environment {wildcards.environment} --prefix "$(cat {input:q})"'
+        'python3 {params.program:q} --environment {wildcards.environment} --prefix "$(cat {input:q})"'
         " {params.arguments} --output {params.folder:q} 2> >(tee {log:q} >&2)"
-
-
-def snapshot_arguments(environment):
-    """Return the options that say which lock an environment is held against."""
-    unlocked = " --allow-unlocked" if PLAN.study.allow_unlocked else ""
-    if not USE_CONDA:
-        return f"--driver {quote(str(ROOT / 'requirements'))}{unlocked}"
-    return f"--lock {quote(str(environment_lock(environment)))}{unlocked}"
-
-
-def environment_lock(environment):
-    """Return the lock of an environment: the main one's lies at the root, where people look for it."""
-    own = ENVS / f"{environment}.conda-lock.yml"
-    return own if own.is_file() else ROOT / "conda-lock.yml"

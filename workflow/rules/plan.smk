@@ -4,24 +4,23 @@ before: the study file, checked while the workflow was read
 after:  plan.json, and for every variant runs/<environment>/<variant>/spec.json
 """
 
-from tracelock.io import digest, read_json
-from tracelock.study.plan import plan_document, spec
-
 
 rule plan:
-    """Write the plan and the settings of every variant, in the driver's environment, which has checked the study."""
+    """Write the plan and the settings of every variant, checked once more."""
     output:
         plan=f"{BASE}/plan.json",
         specs=LAYOUT.specs(),
     log:
         f"{BASE}/logs/plan.txt",
     localrule: True
+    conda:
+        ANALYSIS_ENV
     params:
         study=STUDY,
         plan=digest(plan_document(PLAN)),
         environments=" ".join(PLAN.environments),
-        base=BASE,
-        program=str(SCRIPTS / "plan.py"),
+        base=subpath(output.plan, parent=True),
+        program=shown(SCRIPTS / "plan.py"),
     shell:
-        "{DRIVER} {params.program:q} --study {params.study:q} --environments {params.environments}"
+        "python3 {params.program:q} --study {params.study:q} --environments {params.environments}"
         " --output {params.base:q} 2> {log:q}"

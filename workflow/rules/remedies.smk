@@ -20,12 +20,12 @@ checkpoint propose:
     conda:
         ANALYSIS_ENV
     params:
-        base=BASE,
-        program=str(SCRIPTS / "propose.py"),
+        base=subpath(input.plan, parent=True),
+        program=shown(SCRIPTS / "propose.py"),
         limits=digest(plan_document(PLAN)["remedies"]),
         code=code_digest("diagnosis", "study/rounds.py", "propose.py"),
     shell:
-        "{PYTHON} {params.program:q} --results {params.base:q} --round {wildcards.round} 2> {log:q}"
+        "python3 {params.program:q} --results {params.base:q} --round {wildcards.round} 2> {log:q}"
 
 
 rule remedies:
@@ -44,41 +44,9 @@ rule remedies:
     conda:
         ANALYSIS_ENV
     params:
-        base=BASE,
-        program=str(SCRIPTS / "remedies.py"),
+        base=subpath(output[0], parent=True),
+        program=shown(SCRIPTS / "remedies.py"),
         rounds=lambda wildcards: len(planned_rounds()),
         code=code_digest("study", "remedies.py"),
     shell:
-        "{PYTHON} {params.program:q} --results {params.base:q} --rounds {params.rounds} --output {output:q} 2> {log:q}"
-
-
-def runs_of_round(number, file):
-    """Return `file` of every run of a round; asking for them waits for the round's plan."""
-    plan = read_json(Path(checkpoints.propose.get(round=number).output.plan), "plan")
-    places = [
-        (run["environment"], run["variant"], run["repeat"]) for run in plan["runs"]
-    ]
-    return [
-        f"{BASE}/rounds/{number}/runs/{env}/{variant}/{repeat}/{file}"
-        for env, variant, repeat in places
-    ]
-
-
-def runs_before(number, file):
-    """Return `file` of every run that a round builds on."""
-    return LAYOUT.runs(file) if number == 1 else runs_of_round(number - 1, file)
-
-
-def planned_rounds():
-    """Return the numbers of the rounds, the last of which is empty unless the study's limit was reached first."""
-    numbers = []
-    for number in range(1, PLAN.study.remedies.max_rounds + 1):
-        numbers.append(number)
-        if not runs_of_round(number, "run.json"):
-            break
-    return numbers
-
-
-def remedy_runs(file):
-    """Return `file` of every run of every round."""
-    return [path for number in planned_rounds() for path in runs_of_round(number, file)]
+        "python3 {params.program:q} --results {params.base:q} --rounds {params.rounds} --output {output:q} 2> {log:q}"

@@ -8,7 +8,7 @@ after:  figures/*.{svg,png}, report.html
 rule figures:
     """Draw every figure, as SVG and PNG."""
     input:
-        f"{BASE}/comparison.json",
+        comparison=f"{BASE}/comparison.json",
     output:
         directory(f"{BASE}/figures"),
     log:
@@ -17,11 +17,11 @@ rule figures:
     conda:
         ANALYSIS_ENV
     params:
-        base=BASE,
-        program=str(SCRIPTS / "figures.py"),
+        base=subpath(input.comparison, parent=True),
+        program=shown(SCRIPTS / "figures.py"),
         code=code_digest("report", "figures.py"),
     shell:
-        "{PYTHON} {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"
+        "python3 {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"
 
 
 rule report:
@@ -39,8 +39,8 @@ rule report:
     conda:
         ANALYSIS_ENV
     params:
-        base=BASE,
-        program=str(SCRIPTS / "report.py"),
+        base=subpath(input.comparison, parent=True),
+        program=shown(SCRIPTS / "report.py"),
         code=code_digest("report", "report.py"),
     shell:
-        "{PYTHON} {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"
+        "python3 {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"

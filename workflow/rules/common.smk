@@ -1,0 +1,66 @@
+"""What the rules ask about the plan. Nothing here makes a file."""
+
+from shlex import quote
+
+RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
+TABLES = [
+    f"{BASE}/tables/{name}.csv"
+    for name in ("runs", "variants", "comparisons", "operators", "findings")
+]
+
+
+def run_priority(wildcards):
+    """Return a run's place in the plan as a priority: the scheduler starts the highest first."""
+    return LAYOUT.priority(
+        wildcards.stage, wildcards.environment, wildcards.variant, int(wildcards.repeat)
+    )
+
+
+def variant_digest(wildcards):
+    """Return what determines a run's measurement: when it changes, and only then, the run is made again."""
+    if wildcards.stage != "runs":
+        file = Path(
+            BASE, wildcards.stage, wildcards.environment, wildcards.variant, "spec.json"
+        )
+        return read_json(file, "spec")["digest"]
+    return spec(PLAN, PLAN.variant(wildcards.variant), wildcards.environment)["digest"]
+
+
+def snapshot_arguments(environment):
+    """Return the options that say which lock an environment is held against."""
+    unlocked = " --allow-unlocked" if PLAN.study.allow_unlocked else ""
+    if not USE_CONDA:
+        return f"--driver {quote(shown(ROOT / 'requirements'))}{unlocked}"
+    return f"--lock {quote(shown(environment_lock(environment, ENVS, ROOT)))}{unlocked}"
+
+
+def runs_of_round(number, file):
+    """Return `file` of every run of a round; asking for them waits for the round's plan."""
+    plan = read_json(Path(checkpoints.propose.get(round=number).output.plan), "plan")
+    places = [
+        (run["environment"], run["variant"], run["repeat"]) for run in plan["runs"]
+    ]
+    return [
+        f"{BASE}/rounds/{number}/runs/{env}/{variant}/{repeat}/{file}"
+        for env, variant, repeat in places
+    ]
+
+
+def runs_before(number, file):
+    """Return `file` of every run that a round builds on."""
+    return LAYOUT.runs(file) if number == 1 else runs_of_round(number - 1, file)
+
+
+def planned_rounds():
+    """Return the numbers of the rounds, the last of which is empty unless the study's limit was reached first."""
+    numbers = []
+    for number in range(1, PLAN.study.remedies.max_rounds + 1):
+        numbers.append(number)
+        if not runs_of_round(number, "run.json"):
+            break
+    return numbers
+
+
+def remedy_runs(file):
+    """Return `file` of every run of every round."""
+    return [path for number in planned_rounds() for path in runs_of_round(number, file)]
