@@ -13,6 +13,8 @@ from tracelock.errors import EXIT_FAILED, TracelockError
 from tracelock.runner.spec import Limits
 from tracelock.runner.workload import Workload, count_samples, label
 
+_END = object()
+
 
 class Feed:
     """Gives one batch after the other, as nested ``for`` loops over epochs and batches would."""
@@ -28,12 +30,15 @@ class Feed:
         The end of an epoch, with the end and start of its workers, is part of the step that meets it.
         """
         with label("data_loading"):
-            try:
-                return next(self._iterator or self._begin())
-            except StopIteration:
-                # As in a for loop: the old workers, unless they persist, end before the new ones start.
+            batch = next(self._iterator or self._begin(), _END)
+            if batch is _END:
+                # As in a for loop: the old workers, unless they persist, end before the new ones start. That is
+                # why StopIteration is not caught here: its traceback would keep the old iterator.
                 self._iterator = None
-                return self._first_of_epoch()
+                batch = next(self._begin(), _END)
+        if batch is _END:
+            raise TracelockError("the workload's loader gives no batch", EXIT_FAILED)
+        return batch
 
     def close(self) -> None:
         """Let go of the loader's workers."""
@@ -43,12 +48,6 @@ class Feed:
         self._iterator = iter(self._loader)
         self.epochs += 1
         return self._iterator
-
-    def _first_of_epoch(self) -> Any:
-        try:
-            return next(self._begin())
-        except StopIteration:
-            raise TracelockError("the workload's loader gives no batch", EXIT_FAILED) from None
 
 
 class Budget:

@@ -5,6 +5,7 @@ Standard library only: the validation of studies and the documentation read thes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +67,8 @@ class Setting:
         if self.kind == "int":
             return isinstance(value, int) and not isinstance(value, bool)
         if self.kind == "float":
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
+            # JSON has neither infinity nor not-a-number.
+            return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         return isinstance(value, str)
 
 

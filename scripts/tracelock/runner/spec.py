@@ -116,7 +116,7 @@ def read_spec(path: Path) -> Spec:
         The settings that a workload adds are checked by the workload.
     """
     document = read_json(path, "spec")
-    problems = _problems(document, str(path))
+    problems = _problems(document, str(path)) or _too_few_steps(document, str(path))
     if problems:
         raise TracelockError(problems)
     texts: dict[str, Any] = {setting.name: document.get(setting.name, setting.default) for setting in _TEXTS}
@@ -152,6 +152,15 @@ def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
     if not isinstance(settings, dict):
         return [*problems, Problem(f"{path}: settings", f"is {settings!r}, expected a mapping")]
     return problems + check(settings, None, f"{path}: settings")
+
+
+def _too_few_steps(document: Mapping[str, Any], path: str) -> list[Problem]:
+    """Return the problem of a bound on steps that leaves none to be timed."""
+    window, most = Profiling(**_section(document, "profiler")).steps, _section(document, "limits")["max_steps"]
+    if most is None or most > window:
+        return []
+    what = f"is {most}, but the profiler alone takes {window} steps (wait + warmup + active, times repeat)"
+    return [Problem(f"{path}: limits.max_steps", what, f"allow {window + 1} or more")]
 
 
 def _faults(
