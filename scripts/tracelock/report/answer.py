@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracelock.report.text import percent, rate, rate_interval, saved, time, time_interval
+from tracelock.report.text import percent, saved, throughput, time, time_interval
 from tracelock.study.comparison import Answer, Comparison, FindingRow
 from tracelock.study.overview import remedy_text, settings_text
 
@@ -22,19 +22,17 @@ class Part:
 
 def answer_parts(comparison: Comparison, answer: Answer) -> list[Part]:
     """Return the answer for one environment."""
-    return [_slow(answer), _why(answer.finding), _change(comparison, answer), _brings(comparison, answer)]
+    return [_slow(answer), _why(answer.finding), _change(answer), _brings(comparison, answer)]
 
 
-def headline(comparison: Comparison, answer: Answer) -> str:
-    """Return the answer in one line."""
+def headline(answer: Answer) -> str:
+    """Return the answer in one or two sentences: the cause, and what the best variant brings."""
+    cause = f"{answer.finding.title}." if answer.finding else "Not explained: no trace of the baseline was analysed."
     if answer.best:
-        change = settings_text(_changed(answer))
-        return f"{change} takes {saved(answer.best.difference.ratio)} than the baseline."
-    if answer.finding and answer.finding.code != HEALTHY:
-        return f"{answer.finding.title}. Nothing that was measured is clearly faster."
-    if answer.finding:
-        return f"{answer.finding.title}."
-    return "Not explained: no trace of the baseline was analysed."
+        return f"{cause} {settings_text(_changed(answer))} takes {saved(answer.best.difference.ratio)}."
+    if answer.finding and answer.finding.code == HEALTHY:
+        return cause
+    return f"{cause} Nothing that was measured is clearly faster than the baseline."
 
 
 def _slow(answer: Answer) -> Part:
@@ -43,7 +41,7 @@ def _slow(answer: Answer) -> Part:
         return Part("What is slow", "The baseline has no finished run; nothing can be compared with it.")
     text = f"A step of the baseline takes {time(case.step.value)} ({time_interval(case.step)})"
     if case.throughput:
-        text += f", {rate(case.throughput.value)} samples ({rate_interval(case.throughput)})"
+        text += f", {throughput(case.throughput)}"
     facts = []
     if case.loading.timed is not None:
         facts.append(
@@ -61,7 +59,7 @@ def _why(finding: FindingRow | None) -> Part:
     return Part("Why", f"{finding.title} ({seen}).", finding.evidence)
 
 
-def _change(comparison: Comparison, answer: Answer) -> Part:
+def _change(answer: Answer) -> Part:
     if answer.best:
         return Part("What to change", f"Set {settings_text(_changed(answer))}.", _advice(answer.finding))
     if answer.finding and answer.finding.remedies:

@@ -22,7 +22,6 @@ from tracelock.study.comparison import Comparison
 from tracelock.study.overview import overview, remedy_text, settings_text, value_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_COLORS = {style.PAPER: "var(--paper)", style.INK: "var(--ink)", style.MUTED: "var(--muted)", style.GRID: "var(--grid)"}
 
 
 def write_report(folder: Path, output: Path) -> None:
@@ -66,22 +65,23 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         "remedy": remedy_text,
         "mark": text.mark,
         "saved": text.saved,
+        "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
         "number": lambda value: text.UNKNOWN if value is None else text.digits(value),
         "yaml": _as_yaml,
     }
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
-        answers=[
-            (answer, headline(comparison, answer), answer_parts(comparison, answer)) for answer in comparison.answers
-        ],
+        answers=[(answer, headline(answer), answer_parts(comparison, answer)) for answer in comparison.answers],
         lines=overview(comparison),
         figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
+        factor_columns=_factor_columns(comparison),
         label=lambda case: text.label(case, len(comparison.environments)),
         machines={name: dict(_flat(machine)) for name, machine in machines.items()},
         baseline_settings=next((case.settings for case in comparison.cases if case.baseline), {}),
         overhead=_overhead(comparison),
         notes=_notes(comparison),
         css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704  our own file
+        unlocked_names=[place.name for place in comparison.environments if place.unlocked],
         version=tracelock.__version__,
         unknown=text.UNKNOWN,
     )
@@ -91,8 +91,8 @@ def inline_svg(svg: str, description: str) -> Markup:
     """Return an SVG file as an element of a page: no prologue, no namespaces, the page's colours."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
-    for color, variable in _COLORS.items():
-        svg = svg.replace(color, variable)
+    for color, variable in style.PAGE.items():
+        svg = svg.replace(color.lower(), f"var(--{variable})")
     head = f'<svg role="img" aria-label="{Markup.escape(description)}"'
     return Markup(svg.replace("<svg", head, 1))  # noqa: S704  matplotlib escapes every text
 
@@ -104,6 +104,12 @@ def _figure(comparison: Comparison, name: str) -> dict[str, Any]:
         for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW))
     }
     return {"name": name, "title": module.TITLE, "caption": module.caption(comparison), **drawn}
+
+
+def _factor_columns(comparison: Comparison) -> list[str]:
+    """Return the settings that get a column of their own in the table of variants; none where they are too many."""
+    longest = [max(len(value_text(case.factors[name])) for case in comparison.cases) for name in comparison.factors]
+    return list(comparison.factors) if len(longest) <= 5 and max(longest, default=0) <= 14 else []
 
 
 def _machines(folder: Path, comparison: Comparison) -> dict[str, dict[str, Any]]:

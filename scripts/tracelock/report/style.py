@@ -1,7 +1,6 @@
 """How figures look: colours that colour-blind readers tell apart (Okabe and Ito), hatches for print in grey, type.
 
-The three greys of paper, ink and grid are written as they are into the SVG; the report replaces them by its own
-colours, so that a figure follows dark mode.
+The report replaces the colours in a figure's SVG by variables of its style sheet, so that a figure follows dark mode.
 """
 
 from __future__ import annotations
@@ -23,6 +22,20 @@ NARROW = 3.9  # inches: a phone held upright
 
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#9aa3ad"
+PAGE = {
+    PAPER: "paper",
+    INK: "ink",
+    MUTED: "muted",
+    GRID: "grid",
+    BLUE: "blue",
+    SKY: "sky",
+    GREEN: "green",
+    YELLOW: "yellow",
+    ORANGE: "orange",
+    VERMILION: "vermilion",
+    PURPLE: "purple",
+    GREY: "grey",
+}
 
 
 @dataclass(frozen=True)

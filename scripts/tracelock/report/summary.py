@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from tracelock.report.answer import headline
-from tracelock.report.text import UNKNOWN, UNLOCKED, label, percent, plural, rate, ratio, ratio_interval, time
+from tracelock.report.text import UNKNOWN, UNLOCKED, mark, percent, rate, ratio, ratio_interval, shorten, time
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import Line, overview
+from tracelock.study.overview import Line, overview, value_text
 
 _COLORS = {"faster": "green", "slower": "red"}
 
@@ -27,51 +29,86 @@ def print_summary(folder: Path, console: Console | None = None) -> None:
     """
     console = console or Console(highlight=False)
     found = document.read(folder / "comparison.json")
-    console.print(_table(found))
+    lines = overview(found)
+    table = _table(found, lines, wide=True)
+    if console.measure(table).maximum <= console.width:
+        console.print(table)
+    else:
+        console.print(_table(found, lines, wide=False))
+        for text in _findings(lines):
+            console.print(escape(text))
+        console.print()
     for answer in found.answers:
         place = f"{answer.environment}: " if len(found.answers) > 1 else ""
-        console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
+        console.print(f"[bold]{escape(place + headline(answer))}[/bold]")
     for note in _notes(found):
         console.print(escape(note))
     console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
 
 
-def _table(comparison: Comparison) -> Table:
-    table = Table(title=escape(comparison.experiment), title_justify="left", header_style="bold", pad_edge=False)
-    table.add_column("variant", overflow="fold", ratio=3)
-    for name in ("step time", "throughput", "time vs baseline (95 %)", "loading"):
-        table.add_column(name, justify="right", no_wrap=name != "time vs baseline (95 %)")
-    table.add_column("finding", overflow="fold", ratio=2)
-    table.add_column("remedy", overflow="fold", ratio=2)
-    for line in overview(comparison):
-        table.add_row(*_cells(comparison, line))
+def _table(comparison: Comparison, lines: Sequence[Line], wide: bool) -> Table:
+    """Return a row a variant; in a narrow terminal without intervals, findings and remedies, but numbered."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1 + wide, 0, 0), header_style="bold")
+    table.title, table.title_justify = escape(comparison.experiment), "left"
+    if not wide:
+        table.add_column("#", justify="right")
+    for name in _settings(comparison):
+        table.add_column(escape(name.replace("_", "\n")), overflow="fold")
+    for name in ("step\ntime", "through-\nput", "time against\nbaseline", "waits\nfor data"):
+        table.add_column(name, justify="right", overflow="fold")
+    for name in ("finding", "remedy") if wide else ():
+        table.add_column(name, overflow="fold")
+    for number, line in enumerate(lines, start=1):
+        cells = _cells(comparison, line, wide)
+        table.add_row(*cells if wide else (str(number), *cells), style="bold" if line.case.baseline else "")
     return table
 
 
-def _cells(comparison: Comparison, line: Line) -> tuple[str, ...]:
+def _settings(comparison: Comparison) -> list[str]:
+    """Return the headings of what distinguishes the variants."""
+    several = ["environment"] if len(comparison.environments) > 1 else []
+    return [*several, *(comparison.factors or ["variant"])]
+
+
+def _cells(comparison: Comparison, line: Line, wide: bool) -> tuple[str, ...]:
     case = line.case
-    name = escape(label(case, len(comparison.environments)))
+    settings = [value_text(value) for value in case.factors.values()] or [case.variant]
+    if len(comparison.environments) > 1:
+        settings.insert(0, case.environment)
+    settings[0] += mark(case.unlocked)
     lost = case.planned - case.runs
-    name += f" [red]({plural(lost, 'run')} missing)[/red]" if lost else ""
+    found = (escape(case.explained.finding or UNKNOWN), escape(line.remedy_text or UNKNOWN))
     return (
-        f"[bold]{name}[/bold]" if case.baseline else name,
-        time(case.step.value if case.step else None),
+        *(escape(shorten(text, 24)) for text in settings),
+        time(case.step.value if case.step else None) + (f"\n{lost} of {case.planned} missing" if lost else ""),
         rate(case.throughput.value if case.throughput else None),
-        _against(line),
+        _against(line, wide),
         percent(case.loading.timed),
-        escape(case.explained.finding or UNKNOWN),
-        escape(line.remedy_text or UNKNOWN),
+        *(found if wide else ()),
     )
 
 
-def _against(line: Line) -> str:
+def _against(line: Line, wide: bool) -> str:
     if line.against is None:
         return "baseline" if line.case.baseline else UNKNOWN
     found = line.against.difference
-    text = f"×{ratio(found.ratio.value)} ({ratio_interval(found.ratio)})"
     word = found.verdict or "not judged"
     color = _COLORS.get(word)
-    return f"{text} [{color}]{word}[/{color}]" if color else f"{text} {word}"
+    interval = f" ({ratio_interval(found.ratio)})" if wide else ""
+    verdict = f"[{color}]{word}[/{color}]" if color else word if wide else "unclear" if found.verdict else word
+    return f"×{ratio(found.ratio.value)}{interval} {verdict}"
+
+
+def _findings(lines: Sequence[Line]) -> list[str]:
+    """Return a line for each pair of finding and remedy, with the numbers of the variants that have it."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for number, line in enumerate(lines, start=1):
+        key = (line.case.explained.finding or "not explained", line.remedy_text or "")
+        numbers.setdefault(key, []).append(number)
+    return [
+        f"{finding} (# {', '.join(map(str, rows))})" + (f": {remedy}" if remedy else "")
+        for (finding, remedy), rows in numbers.items()
+    ]
 
 
 def _notes(comparison: Comparison) -> list[str]:

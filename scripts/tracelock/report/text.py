@@ -70,6 +70,11 @@ def time_interval(interval: Interval | None) -> str:
     return f"{digits(interval.low / scale)}–{digits(interval.high / scale)} {unit}"
 
 
+def throughput(interval: Interval) -> str:
+    """Return a rate of samples with its interval: ``340 (335–341) samples/s``."""
+    return f"{digits(interval.value)} ({digits(interval.low)}–{digits(interval.high)}) samples/s"
+
+
 def ratio_interval(interval: Interval | None) -> str:
     """Return the ends of an interval of ratios: ``0.55–0.57``."""
     return UNKNOWN if interval is None else f"{ratio(interval.low)}–{ratio(interval.high)}"
@@ -107,16 +112,15 @@ def shorten(text: str, most: int) -> str:
 
 
 def shorten_all(texts: Sequence[str], most: int) -> list[str]:
-    """Return `texts` of at most `most` characters that still differ where they differed only in their middle."""
-    if all(len(text) <= most for text in texts):
-        return list(texts)
-    start = max(_common(texts) - 2, 0)
-    end = max(_common([text[start:][::-1] for text in texts]) - 2, 0)
-    if len(set(texts)) < 2 or start + end < 3:
+    """Return `texts` of at most `most` characters; where they are longer, the part in which they differ is kept."""
+    if all(len(text) <= most for text in texts) or len(set(texts)) < 2:
         return [shorten(text, most) for text in texts]
-    return [
-        shorten(("…" if start else "") + text[start : len(text) - end] + ("…" if end else ""), most) for text in texts
-    ]
+    start = _common(texts)
+    end = _common([text[start:][::-1] for text in texts])
+    context = max((most - 2 - max(len(text) - start - end for text in texts)) // 2, 0)
+    start, end = max(start - context, 0), max(end - context, 0)
+    head, tail = "…" if start else "", "…" if end else ""
+    return [shorten(f"{head}{text[start : len(text) - end]}{tail}", most) for text in texts]
 
 
 def plural(count: int, word: str) -> str:

@@ -79,14 +79,14 @@ def median_interval(samples: Sequence[Sample], rng: np.random.Generator) -> Inte
     """
     value = float(np.median([sample.value for sample in samples]))
     low, high = _bootstrap([samples], lambda medians: medians[0], rng)
-    return Interval(value, low, high)
+    return _around(value, low, high)
 
 
 def ratio_interval(samples: Sequence[Sample], reference: Sequence[Sample], rng: np.random.Generator) -> Interval:
     """Return the ratio of the medians of two sets of runs and its bootstrap interval."""
     value = float(np.median([run.value for run in samples]) / np.median([run.value for run in reference]))
     low, high = _bootstrap([samples, reference], lambda medians: medians[0] / medians[1], rng)
-    return Interval(value, low, high)
+    return _around(value, low, high)
 
 
 def difference(
@@ -122,6 +122,11 @@ def welch_p(samples: Sequence[Sample], reference: Sequence[Sample]) -> float:
     if all(np.ptp(values) == 0 for values in logs):
         return 1.0 if logs[0][0] == logs[1][0] else 0.0
     return float(scipy.stats.ttest_ind(logs[0], logs[1], equal_var=False).pvalue)
+
+
+def _around(value: float, low: float, high: float) -> Interval:
+    """Return an interval that holds its figure, from which interpolated quantiles may differ in the last digit."""
+    return Interval(value, min(low, value), max(high, value))
 
 
 def _unclear(ratio: Interval, p_value: float, min_effect: float) -> str:

@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.transforms import blended_transform_factory
 
 from tracelock.report import style
-from tracelock.report.text import label, mark, shorten, shorten_all
+from tracelock.report.text import mark, shorten, shorten_all
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line, overview, value_text
 
@@ -44,6 +44,7 @@ class Frame:
 
     figure: Figure
     axes: tuple[Axes, ...]
+    outer: tuple[Axes, ...]  # those that have room for texts at their right
     lines: tuple[Line, ...]
     thickness: float  # of bars, in rows
     legend_top: float  # upper edge of the room for a legend, below the figure's upper edge
@@ -105,7 +106,14 @@ def rows_frame(
             _labels(axes[-1], comparison, lines, None if above else columns, (_MARGIN - left, room, width))
     _notes(figure, notes)
     thickness = 0.5 if above else 0.62
-    return Frame(figure, tuple(axes), lines, thickness, 0.3 + 0.15 * max(len(part) for part in sub))
+    return Frame(
+        figure,
+        tuple(axes),
+        tuple(axes if stacked else axes[-1:]),
+        lines,
+        thickness,
+        0.3 + 0.15 * max(len(part) for part in sub),
+    )
 
 
 def panel_frame(width: float, title: tuple[str, str], notes: Sequence[str], height: float, legend: float) -> Frame:
@@ -120,7 +128,7 @@ def panel_frame(width: float, title: tuple[str, str], notes: Sequence[str], heig
     axes.grid(axis="y")
     _titles(figure, title[0], sub, _MARGIN, total, (width, total))
     _notes(figure, notes)
-    return Frame(figure, (axes,), (), 0.0, 0.3 + 0.15 * len(sub))
+    return Frame(figure, (axes,), (axes,), (), 0.0, 0.3 + 0.15 * len(sub))
 
 
 def empty(width: float, title: str, why: str) -> Figure:
@@ -142,6 +150,17 @@ def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
 def heading_beside(axes: Axes, *lines: str) -> None:
     """Write a heading above the texts of `beside`."""
     _heading(axes, 1.02, lines)
+
+
+def row_labels(comparison: Comparison, lines: Sequence[Line], width: float) -> list[str]:
+    """Return a text for each line, at most `width` inches wide: its settings, long values shortened first."""
+    columns = [column for column in _columns(comparison, lines) if column.heading != ("",)]
+    marks = [mark(line.case.unlocked) if len(comparison.environments) == 1 else "" for line in lines]
+    rows = [
+        ", ".join(f"{'_'.join(column.heading)}={column.values[row]}" for column in columns) for row in range(len(lines))
+    ]
+    texts = [(text or line.case.variant) + end for text, line, end in zip(rows, lines, marks, strict=True)]
+    return [shorten(text, int(width / text_width("n") * 0.98)) for text in texts]
 
 
 def text_width(text: str, size: float = SIZE, bold: bool = False) -> float:
@@ -235,9 +254,7 @@ def _labels(
     start, room, width = space
     place = blended_transform_factory(axes.transAxes, axes.transData)
     if columns is None:
-        most = int(width / text_width("n"))
-        texts = shorten_all([label(line.case, len(comparison.environments)) for line in lines], most)
-        for row, (text, line) in enumerate(zip(texts, lines, strict=True)):
+        for row, (text, line) in enumerate(zip(row_labels(comparison, lines, width), lines, strict=True)):
             axes.text(0, row - 0.37, text, transform=place, size=SIZE, va="center", weight=_weight(line))
         return
     for column in columns:

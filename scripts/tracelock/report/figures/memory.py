@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import empty, measured_lines, panel_frame, text_width, unlocked_note
-from tracelock.report.text import byte_scale, label, shorten, time_scale
+from tracelock.report.figures._frame import empty, measured_lines, panel_frame, row_labels, unlocked_note
+from tracelock.report.text import byte_scale, time_scale
 from tracelock.study.comparison import Case, Comparison, MemoryCurve
 from tracelock.study.overview import Line
 
@@ -43,7 +43,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     curves = [_curve(line.case) for line in chosen]
     across, time_unit = time_scale([curve.time_us[-1] for curve in curves])
     up, unit = byte_scale([max(curve.allocated_bytes) for curve in curves])
-    names = [_name(comparison, line, width) for line in chosen]
+    names = _names(comparison, chosen, width)
     frame = panel_frame(
         width,
         (TITLE, f"{unit} allocated on {_place(curves)}"),
@@ -88,9 +88,9 @@ def _place(curves: Sequence[MemoryCurve]) -> str:
     return " and ".join(names)
 
 
-def _name(comparison: Comparison, line: Line, width: float) -> str:
-    text = label(line.case, len(comparison.environments))
-    return shorten(text, int((width - 0.7) / text_width("n") * 0.95)) + (" (baseline)" if line.case.baseline else "")
+def _names(comparison: Comparison, lines: Sequence[Line], width: float) -> list[str]:
+    names = row_labels(comparison, lines, width - 1.3)
+    return [name + (" (baseline)" if line.case.baseline else "") for name, line in zip(names, lines, strict=True)]
 
 
 def _legend(figure: Figure, names: Sequence[str], top: float) -> None:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from tracelock.report import style
 from tracelock.report.figures._frame import (
+    Frame,
     beside,
     empty,
     heading_beside,
@@ -58,8 +59,12 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         if len(frame.axes) > 1:
             rates = [run.throughput_per_s for run in runs if run.throughput_per_s is not None]
             _mark(frame.axes[1], row, line, line.case.throughput, rates, 1.0, mirrored=True)
-        beside(frame.axes[-1], row, _against(line), bold=line.case.baseline)
-    heading_beside(frame.axes[-1], *_HEADING)
+        if line.case.baseline:
+            _reference(frame, row, scale)
+        for axes in frame.outer:
+            beside(axes, row, _against(line), bold=line.case.baseline)
+    for axes in frame.outer:
+        heading_beside(axes, *_HEADING)
     frame.axes[0].set_xlabel(f"step time ({unit})")
     if len(frame.axes) > 1:
         frame.axes[1].set_xlabel("throughput (samples/s)")
@@ -85,6 +90,16 @@ def _runs_of(comparison: Comparison, line: Line) -> list[RunRow]:
     return [run for run in comparison.runs if (run.environment, run.variant) == line.case.key]
 
 
+def _reference(frame: Frame, row: int, scale: float) -> None:
+    """Draw the baseline in `row` as a dashed line over the rows of its environment."""
+    case = frame.lines[row].case
+    rows = [number for number, line in enumerate(frame.lines) if line.case.environment == case.environment]
+    for axes, interval, unit in zip(frame.axes, (case.step, case.throughput), (scale, 1.0), strict=False):
+        if interval:
+            place = interval.value / unit
+            axes.vlines(place, rows[0] - 0.5, rows[-1] + 0.5, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
+
+
 def _against(line: Line) -> str:
     if not line.against:
         return "baseline" if line.case.baseline else "not compared"
@@ -107,8 +122,6 @@ def _mark(
     look = style.VERDICTS[verdict(line)]
     marker = {"<": ">", ">": "<"}.get(look.marker, look.marker) if mirrored else look.marker
     low, high, below = interval.low / scale, interval.high / scale, row + 0.17
-    if line.case.baseline:
-        axes.axvline(interval.value / scale, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
     axes.plot([low, high], [below, below], color=look.color, lw=1.6, solid_capstyle="butt", zorder=2)
     axes.plot([low, high], [below, below], "|", color=look.color, ms=7, mew=1.2, zorder=2)
     axes.plot(interval.value / scale, below, marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
