@@ -57,7 +57,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
         transfers=transfers(trace, known.device),
         memory=memories,
         unknown=_unknown(known) | gpus.unknown(known, devices) | unknown_memory,
-        loading=loading(trace, known.tree, known.windows),
+        loading=loading(trace, known.tree, known.windows, known.host),
         launches=launches(trace, known.links.launch, known.device),
         collectives=collectives(trace, communication, known.times, *known.extent),
         threads=threads(trace, known.tree, communication, *known.extent),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tracelock.analysis.intervals import length, lengths_within, union
+from tracelock.analysis.intervals import Mask, length, lengths_within, union
 from tracelock.analysis.marked import host_steps
 from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.nesting import Tree
@@ -24,7 +24,7 @@ MODES = {"_SingleProcessDataLoaderIter": "main process", "_MultiProcessingDataLo
 Rows = npt.NDArray[np.intp]
 
 
-def loading(trace: Trace, tree: Tree, windows: Windows) -> Loading | None:
+def loading(trace: Trace, tree: Tree, windows: Windows, chosen: Mask) -> Loading | None:
     """Return what was waited for data, None where the trace has no such row.
 
     Parameters
@@ -33,10 +33,12 @@ def loading(trace: Trace, tree: Tree, windows: Windows) -> Loading | None:
         The host rows, nested; operators among them.
     windows
         The steps; what is said of a step rests on the complete ones that are marked in the trace.
+    chosen
+        The host rows to look at, shape (n,).
 
     """
     host = trace.host
-    rows = np.flatnonzero(matching(trace.texts, host.name, is_loading))
+    rows = np.flatnonzero(matching(trace.texts, host.name, is_loading) & chosen)
     if not len(rows):
         return None
     waits = union(host.start[rows], host.start[rows] + host.duration[rows])

@@ -24,9 +24,8 @@ ALLOCATOR_CALLS = frozenset(
     for call in ("Malloc", "MallocAsync", "MallocManaged", "Free", "FreeAsync", "ExtMallocWithFlags")
 ) | frozenset(("cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap"))  # expandable segments
 
-NO_TOTALS = (
-    "the trace holds sizes without totals (torch before 1.10); above its first record the level rose by {} bytes"
-)
+NO_TOTALS = "the trace holds sizes without totals (torch before 1.10)"
+RISE = "{}; above its level at the start it rose by {:,} bytes"
 NO_RESERVED = "the allocator of this device does not count what it reserves"
 FEW_STEPS = "two complete steps are needed"
 
@@ -67,9 +66,9 @@ def _unknown(levels: Levels, section: Memory) -> dict[str, str]:
     found = {}
     if section.peak_allocated_bytes is None:
         rise = max(0, int(levels.allocated.max()))
-        found["peak_allocated_bytes"] = found["curve"] = NO_TOTALS.format(rise)
+        found["peak_allocated_bytes"] = found["curve"] = RISE.format(NO_TOTALS, rise)
     if section.peak_reserved_bytes is None:
-        found["peak_reserved_bytes"] = NO_RESERVED if levels.totals else NO_TOTALS.split(";")[0]
+        found["peak_reserved_bytes"] = NO_RESERVED if levels.totals else NO_TOTALS
     if section.growth_bytes_per_step is None:
         found["growth_bytes_per_step"] = FEW_STEPS
     return found

@@ -69,6 +69,7 @@ class TraceSection:
     rank: int | None
     world_size: int | None
     devices: tuple[DeviceName, ...]
+    only_step: str | None = None  # the step that all figures are of, where one was chosen
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders import Host, launch, make_trace, op, step
 from builders import loading as wait
@@ -21,7 +22,7 @@ from tracelock.trace import Trace, read_trace
 
 def analyse(trace: Trace) -> Loading | None:
     tree = nest(trace.host)
-    return loading(trace, tree, find_windows(trace, link(trace, tree)))
+    return loading(trace, tree, find_windows(trace, link(trace, tree)), np.ones(len(trace.host), np.bool_))
 
 
 def test_figures_by_hand() -> None:

@@ -1,0 +1,128 @@
+"""The work of ``tracelock analyze``: each file by itself, then the ranks together."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tracelock.analysis import document
+from tracelock.analysis.analyze import analyze_prepared
+from tracelock.analysis.collective_calls import collective_calls
+from tracelock.analysis.meetings import RankTrace, observe
+from tracelock.analysis.prepared import prepare
+from tracelock.analysis.ranks import Ranks, compare_ranks
+from tracelock.analysis.selection import only_step
+from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
+from tracelock.cli._progress import reading
+from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.errors import EXIT_BAD_INPUT, TracelockError
+from tracelock.io import stable_json
+from tracelock.trace import read_trace
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    files: Sequence[Path]
+    step: int | None = None
+    top: int = 10
+    json: bool = False
+    output: Path | None = None
+
+
+@dataclass
+class _Outcome:
+    """What came of it so far."""
+
+    found: list[Diagnosed] = field(default_factory=list)
+    ranks: list[RankTrace] = field(default_factory=list)
+    places: set[Path] = field(default_factory=set)
+    failed: bool = False
+
+
+def run(request: Request) -> int:
+    """Analyse the files and tell of them; return the exit code.
+
+    A file that cannot be analysed gets its line on stderr and makes the exit code 2; the others are not affected.
+    """
+    if request.output is not None:
+        prepare_folder(request.output)
+    outcome = _Outcome()
+    for place, path in enumerate(request.files):
+        try:
+            found = _one(request, path, place, outcome)
+        except TracelockError as error:
+            outcome.failed = True
+            _complain(error)
+        else:
+            _tell(request, found, outcome)
+    ranks = _compare(outcome)
+    if request.output is not None and ranks is not None:
+        write_ranks(request.output, ranks)
+    if not request.json and outcome.found:
+        _show(request, outcome.found, ranks)
+    return EXIT_BAD_INPUT if outcome.failed else 0
+
+
+def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnosed:
+    with reading(path.name) as progress:
+        trace = read_trace(path, progress)
+    known = prepare(trace)
+    name = None
+    if request.step is not None:
+        known = only_step(known, request.step)
+        name = known.windows.names[0]
+    analysis = analyze_prepared(known)
+    analysis = replace(analysis, trace=replace(analysis.trace, file=str(path), only_step=name))
+    if len(request.files) > 1:
+        outcome.ranks.append(observe(known, collective_calls(known.trace, known.tree, known.links), analysis, place))
+    return diagnose(analysis)
+
+
+def _tell(request: Request, found: Diagnosed, outcome: _Outcome) -> None:
+    """Write and print what can be without the other files."""
+    if request.output is not None:
+        several = len(request.files) > 1
+        folder = place_of(request.output, found.trace.file, outcome.places) if several else request.output
+        write_analysis(folder, found)
+    if request.json:
+        whole = document.encode(found)
+        line = json.dumps(whole, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+        sys.stdout.write(line if len(request.files) > 1 else stable_json(whole))
+    else:
+        outcome.found.append(found)
+
+
+def _compare(outcome: _Outcome) -> Ranks | None:
+    """Return the ranks together, None where the files are no ranks of one job."""
+    if len(outcome.ranks) < 2:
+        return None
+    try:
+        return compare_ranks(outcome.ranks)
+    except TracelockError as error:
+        _complain(error, "note: not compared as ranks of one job: ")
+        return None
+
+
+def _complain(error: TracelockError, kind: str = "error: ") -> None:
+    for problem in error.problems:
+        print(f"tracelock: {kind}{problem}", file=sys.stderr)
+
+
+def _show(request: Request, found: Sequence[Diagnosed], ranks: Ranks | None) -> None:
+    from rich.console import Console
+
+    from tracelock.cli._show import show, show_ranks
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if ranks is not None:
+        show_ranks(ranks, found, console, request.top)
+        return
+    for number, each in enumerate(found):
+        if number:
+            console.rule()
+        show(each, console, request.top)
