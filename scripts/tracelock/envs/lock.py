@@ -153,6 +153,9 @@ def read_lock(path: Path) -> Lock:
         _convert(value, LockedPackage, f"{path}:{line_of(node)}", problems)
         for value, node in zip(document["package"], nodes, strict=True)
     ]
+    if packages and packages[-1] is None:
+        last = problems.pop()
+        problems.append(Problem(last.where, f"the file ends within a package, it is cut off: {last.what}", last.hint))
     if problems or metadata is None:
         raise TracelockError(problems)
     lock = Lock(path, metadata, tuple(p for p in packages if p), tuple(line_of(node) for node in nodes))
@@ -197,8 +200,8 @@ def _convert(value: Any, kind: type[Any], where: str, problems: list[Problem]) -
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         name = value.get("name") if isinstance(value, dict) else None
-        what = f"{name}: {error}" if isinstance(name, str) else str(error)
-        problems.append(Problem(where, what.replace("Object missing", "is cut off: missing"), RELOCK))
+        what = str(error).replace("`", "'")
+        problems.append(Problem(where, f"{name}: {what}" if isinstance(name, str) else what, RELOCK))
         return None
 
 

@@ -78,23 +78,29 @@ def _solved(environment: Environment, spec: EnvSpec, client: Client, mirrors: Mi
 
 
 def find_conda_lock() -> str:
-    """Return the conda-lock to use: that of this Python, else the first on PATH.
+    """Return the conda-lock to use: that of this Python, else the one on PATH.
 
     Raises
     ------
     TracelockError
-        If there is none, or it is older than 2 (whose content hash is another).
+        If there is none, or only one before 2 (whose content hash is another).
     """
     beside = Path(sys.executable).with_name("conda-lock")
-    program = str(beside) if beside.is_file() else shutil.which("conda-lock")
-    if program is None:
+    programs = [program for program in (shutil.which(str(beside)), shutil.which("conda-lock")) if program]
+    versions = {program: _version_of(program) for program in programs}
+    good = [program for program, version in versions.items() if version and satisfies(version, ">=2")]
+    if good:
+        return good[0]
+    if not versions:
         raise TracelockError(Problem("", "conda-lock is not installed", INSTALL))
+    program, version = next(iter(versions.items()))
+    what = f"{program} is conda-lock {version or 'of an unknown version'}, whose content hash later ones refuse"
+    raise TracelockError(Problem("", what, INSTALL))
+
+
+def _version_of(program: str) -> str | None:
     found = re.search(r"\d+(\.\d+)+", output_of([program, "--version"]) or "")
-    if not found or not satisfies(found[0], ">=2"):
-        version = found[0] if found else "of an unknown version"
-        what = f"{program} is conda-lock {version}, whose content hash later ones refuse"
-        raise TracelockError(Problem("", what, INSTALL))
-    return program
+    return found[0] if found else None
 
 
 @contextmanager

@@ -54,7 +54,10 @@ class Version:
         return _order(self, other) < 0
 
     def __hash__(self) -> int:
-        return hash(tuple(tuple(_stripped(part)) for part in self.release))
+        parts = [tuple(_stripped(part)) for part in self.release]
+        while parts and not parts[-1]:
+            parts.pop()
+        return hash(tuple(parts))
 
     def startswith(self, other: Version) -> bool:
         """Return whether this is `other` or begins with it: ``1.2.3`` with ``1.2``, but ``1.23`` not with ``1.2``."""
