@@ -1,0 +1,193 @@
+"""Events from text that the decoder refused: odd but sound JSON, a wrong cut, the end of the list, or damage.
+
+Repair is confined to the events that need it; every event that is left out is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from tracelock.trace.columnise import Batch
+from tracelock.trace.decode import Decoder
+from tracelock.trace.events import PHASES, Args, Event
+from tracelock.trace.mend import BeyondMendingError, mend, mend_quotes
+from tracelock.trace.scan import members
+
+_BETWEEN: Final = re.compile(rb"(?<=\})\s*,?\s*(?=\{)")
+_AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}|\Z)")
+_MOST_JOINED: Final = 64  # pieces that one event may have been cut into, by lists of objects in its args
+_MOST_MENDED_JOINED: Final = 4
+
+_events: Final = msgspec.json.Decoder(list[Event])
+_event: Final = msgspec.json.Decoder(Event)
+_elements: Final = msgspec.json.Decoder(list[Raw])
+_members: Final = msgspec.json.Decoder(dict[str, Raw])
+_SCALARS: Final = frozenset(field.encode_name for field in msgspec.structs.fields(Args) if field.type is not Raw)
+_PHASES: Final = frozenset(f'"{phase}"'.encode() for phase in PHASES)
+
+
+class Salvaged(NamedTuple):
+    """What was made of a text."""
+
+    used: int  # bytes dealt with; 0 if the first event needs more text
+    closed: bool  # whether the list of events ended there
+    batches: list[Batch]
+
+
+class Salvager:
+    """Hands to a decoder what can be read of a text, in the form that it takes."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.tally = decoder.context.tally
+
+    def salvage(self, text: bytes, at_end: bool) -> Salvaged:
+        """Decode the events at the start of `text`, which begins at an event.
+
+        Parameters
+        ----------
+        text
+            Some events, perhaps cut in the middle of the last one, perhaps with the end of the list and more.
+        at_end
+            Whether no more text follows: then an open event is lost, and not to be continued.
+        """
+        found = members(text)
+        ends = found.closed is not None and text[found.closed] == ord("]")
+        last = found.closed if ends else found.commas[-1] if found.commas else None
+        attempts: list[tuple[bytes, bool]] = [(text, False)]
+        if last is not None:
+            attempts.append((text[:last], ends))
+        for read in (self._normal, self._mended):
+            for part, closed in attempts:
+                array = read(part)
+                if array is not None:
+                    whole = part is text
+                    return Salvaged(len(part) + (not whole), closed, self.decoder.decode(array))
+        return self._piecewise(text, at_end)
+
+    def _normal(self, text: bytes) -> bytes | None:
+        """Return the JSON array of the events in `text` in the usual form, or None if it is no JSON."""
+        array = b"[" + text + b"]"
+        try:
+            self._learn(_events.decode(array))
+            return array
+        except msgspec.ValidationError:
+            pass
+        except msgspec.MsgspecError:
+            return None
+        try:
+            elements = _elements.decode(array)
+        except msgspec.MsgspecError:
+            return None
+        return b"[" + b",".join(filter(None, map(self._usual, elements))) + b"]"
+
+    def _learn(self, events: Iterable[Event]) -> None:
+        for category in {event.cat for event in events}:
+            self.decoder.learn(category)
+
+    def _usual(self, element: Raw) -> bytes | None:
+        """Return one member of traceEvents as an event of the usual form, or None (counted) if it is none."""
+        for form in (bytes, self._without_oddities, _mend_or_leave):
+            try:
+                raw = form(element)
+                self._learn([_event.decode(raw)])
+                return raw
+            except msgspec.MsgspecError:
+                continue
+        self.tally.add("not-an-event")
+        return None
+
+    def _without_oddities(self, element: Raw) -> bytes:
+        """Return an event without the keys whose values are of a type that they never have."""
+        keys = _members.decode(element)
+        if bytes(keys.get("ph", b"")) not in _PHASES:
+            raise msgspec.ValidationError
+        if not bytes(keys.get("cat", b'""')).startswith(b'"'):
+            del keys["cat"]
+        args = keys.pop("args", None)
+        keys = {key: value for key, value in keys.items() if bytes(value)[:1] not in (b"[", b"{")}
+        if args is not None and bytes(args).startswith(b"{"):
+            kept = _members.decode(args).items()
+            usual = {key: value for key, value in kept if key not in _SCALARS or bytes(value)[:1] not in (b"[", b"{")}
+            self.tally.add("odd-args", len(usual) < len(kept))
+            keys["args"] = Raw(msgspec.json.encode(usual))
+        else:
+            self.tally.add("odd-args", args is not None)
+        return msgspec.json.encode(keys)
+
+    def _mended(self, text: bytes, quotes: bool = False) -> bytes | None:
+        """Return the JSON array of the events in `text` after mending, or None if that does not help."""
+        marks = 0
+        if quotes:
+            text, marks = mend_quotes(text)
+        try:
+            array, counts = mend(b"[" + text + b"]")
+        except BeyondMendingError:
+            return None
+        array_or_none = self._normal(array[1:-1])
+        if array_or_none is not None:
+            self.tally.merge(counts)
+            self.tally.add("bare-quote", marks)
+        return array_or_none
+
+    def _one(self, text: bytes) -> bytes | None:
+        """Return the JSON array of what `text` holds, mended where needed, or None."""
+        return self._normal(text) or self._mended(text) or self._mended(text, quotes=True)
+
+    def _piecewise(self, text: bytes, at_end: bool) -> Salvaged:
+        """Read event by event, cutting where one object follows another; see `salvage`."""
+        cuts = [0, *(match.end() for match in _BETWEEN.finditer(text)), len(text)]
+        arrays: list[bytes] = []
+        place, used, closed = 0, 0, False
+        while place + 1 < len(cuts) and not closed:
+            start, stop = cuts[place], cuts[place + 1]
+            array = self._one(_trimmed(text[start:stop]))
+            if array is None:
+                array, stop, closed = self._end_of_list(text, start, stop)
+            if array is None:
+                array, stop = self._joined(text, cuts, place)
+            if array is None and not at_end and len(cuts) - place - 1 < _MOST_JOINED:
+                break
+            if array is not None:
+                arrays.append(array[1:-1])
+            elif not (at_end and stop == len(text)):
+                self.tally.add("unreadable-event")
+            used = stop
+            place = next(number for number, cut in enumerate(cuts) if cut >= stop)
+        joined = b"[" + b",".join(filter(None, arrays)) + b"]"
+        return Salvaged(used, closed, self.decoder.decode(joined) if arrays else [])
+
+    def _end_of_list(self, text: bytes, start: int, stop: int) -> tuple[bytes | None, int, bool]:
+        """Return the event before a bracket that closes the list, if there is one between `start` and `stop`."""
+        for match in re.finditer(rb"\]", text[start:stop]):
+            end = start + match.end()
+            if _AFTER_LIST.match(text, end):
+                array = self._one(_trimmed(text[start : end - 1]))
+                if array is not None:
+                    return array, end, True
+        return None, stop, False
+
+    def _joined(self, text: bytes, cuts: list[int], place: int) -> tuple[bytes | None, int]:
+        """Return an event that goes on behind one of the next cuts, which lay inside it."""
+        for count, stop in enumerate(cuts[place + 2 : place + 1 + _MOST_JOINED]):
+            joined = _trimmed(text[cuts[place] : stop])
+            array = self._normal(joined) or (self._mended(joined) if count < _MOST_MENDED_JOINED else None)
+            if array is not None:
+                return array, stop
+        return None, cuts[place + 1]
+
+
+def _mend_or_leave(element: Raw) -> bytes:
+    try:
+        return mend(bytes(element))[0]
+    except BeyondMendingError:
+        return bytes(element)
+
+
+def _trimmed(text: bytes) -> bytes:
+    return text.strip(b" \t\r\n,")
