@@ -110,13 +110,20 @@ def _reach(end: Int64, parent: Int32) -> Int64:
     return reach
 
 
-def outermost_of_name(name: Int32, parent: Int32, rows: Int64) -> Mask:
-    """Return which of `rows` lie in no row of their own name, so that recursion is counted once; shape of `rows`."""
+def outermost(label: Int32, parent: Int32, rows: Int64) -> Mask:
+    """Return which of `rows` lie in no row of their own label, so that recursion is counted once; shape of `rows`.
+
+    Parameters
+    ----------
+    label
+        A name or a group of each host row.
+
+    """
     free = np.ones(len(rows), np.bool_)
     seeking = np.flatnonzero(parent[rows] >= 0)
     at = parent[rows[seeking]]
     while len(seeking):
-        same = name[at] == name[rows[seeking]]
+        same = label[at] == label[rows[seeking]]
         free[seeking[same]] = False
         at = parent[at]
         going = ~same & (at >= 0)

@@ -1,8 +1,8 @@
 """What operators cost: their own time and that of what they called, on the host and on the device.
 
 Own host time is the row less the rows inside it (operators, labelled regions, runtime calls). Device time is the sum of
-the kernels, copies and sets that were launched inside the row. A call inside a call of the same name adds to the
-calls and to the own time, and not once more to the total.
+the kernels, copies and sets that were launched inside the row. A call inside a call of the same name (and
+shapes, and stack, where rows are kept apart by these) adds to the calls and to the own time, not again to the total.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import Links, is_busy
 from tracelock.analysis.model import Operator, OperatorGroup
 from tracelock.analysis.names import is_loading, is_step, matching
-from tracelock.analysis.nesting import Tree, of_kinds, outermost_of_name
+from tracelock.analysis.nesting import Tree, of_kinds, outermost
 from tracelock.analysis.stacks import Stacks
 from tracelock.analysis.steps import MARKED, Windows
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64, Trace
@@ -75,15 +75,15 @@ def _steps(trace: Trace) -> Mask:
 def tabulate(calls: Calls, rows: Int64, groups: Groups) -> CallTable:
     """Return the sums over `groups` of the host rows at the positions `rows`."""
     host, tree = calls.trace.host, calls.tree
-    outermost = outermost_of_name(host.name, tree.parent, rows)
     group_of = np.full(len(host), -1, np.int32)
     group_of[rows] = groups.member
+    outer = outermost(group_of, tree.parent, rows)
     return CallTable(
         groups,
         groups.total(tree.self_time[rows]),
-        groups.total(np.where(outermost, host.duration[rows], 0)),
+        groups.total(np.where(outer, host.duration[rows], 0)),
         _self_device(calls, group_of, len(groups)),
-        _total_device(calls, group_of, rows[outermost], len(groups)),
+        _total_device(calls, group_of, rows[outer], len(groups)),
         None if calls.allocated is None else groups.total(calls.allocated[rows]),
     )
 
@@ -100,11 +100,11 @@ def _self_device(calls: Calls, group_of: Int32, count: int) -> Int64:
     return np.bincount(group_of[at[found]], weights=weights, minlength=count).astype(np.int64)
 
 
-def _total_device(calls: Calls, group_of: Int32, outermost: Int64, count: int) -> Int64:
+def _total_device(calls: Calls, group_of: Int32, outer: Int64, count: int) -> Int64:
     """Sum the work launched inside each group's calls, climbing from each launch through all calls around it."""
     device = calls.trace.device
     counting = np.zeros(len(group_of), np.bool_)
-    counting[outermost] = True
+    counting[outer] = True
     work = np.flatnonzero(is_busy(device) & (calls.links.caller >= 0))
     at, weights = calls.links.caller[work], device.duration[work]
     total = np.zeros(count, np.int64)

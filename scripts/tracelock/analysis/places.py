@@ -42,6 +42,8 @@ def outermost_operator(trace: Trace, tree: Tree, rows: Int64 | Int32) -> Int32:
 
     Steps and the loader's iterators are no operators, whatever the category that old traces give them.
     """
+    if not len(trace.host):
+        return np.full(len(rows), -1, np.int32)
     is_operator = operators(trace)
     found = np.where(is_operator[rows], rows, -1).astype(np.int32)
     at = tree.parent[rows].copy()

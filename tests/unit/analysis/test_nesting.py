@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import END, traces
 
-from tracelock.analysis.nesting import CALLS, nest, outermost_of_name, own_times, parents
+from tracelock.analysis.nesting import CALLS, nest, outermost, own_times, parents
 from tracelock.trace.columns import HostKind, Trace
 
 spans = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=25)
@@ -97,7 +97,7 @@ def test_own_times_of_a_thread_add_up_to_what_its_rows_cover(trace: Trace) -> No
 
 
 @given(traces())
-def test_outermost_of_name_climbs_the_whole_way(trace: Trace) -> None:
+def test_outermost_climbs_the_whole_way(trace: Trace) -> None:
     tree = nest(trace.host)
     rows = np.flatnonzero(trace.host.kind == HostKind.OPERATOR)
     expected = []
@@ -107,4 +107,4 @@ def test_outermost_of_name_climbs_the_whole_way(trace: Trace) -> None:
             names.append(int(trace.host.name[above]))
             above = int(tree.parent[above])
         expected.append(int(trace.host.name[row]) not in names)
-    assert outermost_of_name(trace.host.name, tree.parent, rows).tolist() == expected
+    assert outermost(trace.host.name, tree.parent, rows).tolist() == expected

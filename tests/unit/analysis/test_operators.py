@@ -94,6 +94,14 @@ def test_by_shape() -> None:
     assert "operators_by_shape" in analyze(make_trace(host[3:])).unknown
 
 
+def test_a_call_inside_one_of_other_shapes_is_counted_in_both() -> None:
+    host = [op("f", 0, 100, shapes="[1]"), op("f", 10, 50, shapes="[2]"), launch(20, 5, 1)]
+    found = analyze(make_trace(host, [kernel("k", 200, 7, correlation=1)]))
+    rows = {row.shapes: (row.total_cpu_us, row.self_device_us, row.total_device_us) for row in found.operators_by_shape}
+    assert rows == {"[1]": (0.1, 0, 0.007), "[2]": (0.05, 0.007, 0.007)}
+    assert found.operators[0].total_cpu_us == 0.1
+
+
 def test_by_written_stack() -> None:
     host = [op("a", 0, 10, stack="b.py(2): g; a.py(1): f"), op("a", 20, 10, stack="c.py(3): h"), op("a", 40, 5)]
     found = analyze(make_trace(host)).operators_by_stack
