@@ -14,6 +14,7 @@ from tracelock.analysis.groups import group
 from tracelock.analysis.intervals import EMPTY, Intervals, Mask, clip, join, length, subtract, union
 from tracelock.analysis.names import is_loading, is_step, matching
 from tracelock.analysis.nesting import Tree, of_kinds
+from tracelock.analysis.operators import operator_rows
 from tracelock.analysis.sections import MainThread, Thread, Threads
 from tracelock.trace.columns import HostKind, Trace, Track
 
@@ -103,10 +104,9 @@ def _role(trace: Trace, hosted: Sequence[Call], track: int, main: int) -> str:
 
 def _thread(trace: Trace, track: int, role: str, busy: Intervals, low: int, high: int) -> Thread:
     host = trace.host
-    operators = of_kinds(host, (HostKind.OPERATOR,)) & (host.track == track) & ~_steps(trace)
-    inside = (host.start[operators] >= low) & (host.start[operators] < high)
+    operators = operator_rows(trace) & (host.track == track) & (host.start >= low) & (host.start < high)
     time = length(busy)
-    return Thread(_name(trace.tracks[track]), role, time / 1000, time / (high - low), int(inside.sum()))
+    return Thread(_name(trace.tracks[track]), role, time / 1000, time / (high - low), int(operators.sum()))
 
 
 def _name(track: Track) -> str:
