@@ -155,6 +155,7 @@ def _download(url: str, part: Path) -> None:
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=_TIMEOUT_S)  # noqa: S310 (checked above)
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == 416:  # nothing is missing: the hash tells whether it is the right file
             return
         raise
