@@ -172,7 +172,7 @@ class StudyTree:
             },
             "profiled": {"steps": 3, "step_us": profiled, "trace": "trace.json.gz", "trace_bytes": 812_345,
                          "overhead_ratio": (sum(profiled) / 3) / (sum(steps) / len(steps)), "stopped_by": None},
-            "memory": {"peak_rss_bytes": variant.rss_bytes + where[2] * 1_000_000,
+            "memory": {"peak_rss_bytes": variant.rss_bytes + where[2] * 1_000_000, "peak_tree_rss_bytes": None,
                        "peak_allocated_bytes": 2 * 10**9 if self.gpus else None,
                        "peak_reserved_bytes": 3 * 10**9 if self.gpus else None},
             "samples": {"file": "samples.csv", "columns": []}, "unknown": {}, "warnings": [],

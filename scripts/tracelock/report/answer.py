@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracelock.report.text import percent, saved, throughput, time, time_interval
+from tracelock.report.text import percent, ratio, saved, throughput, time, time_interval
 from tracelock.study.comparison import Answer, Comparison, FindingRow
 from tracelock.study.overview import remedy_text, settings_text
+from tracelock.study.records import Edge
+from tracelock.study.stats import Interval
 
 HEALTHY = "no-bottleneck"
 
@@ -22,17 +26,67 @@ class Part:
 
 def answer_parts(comparison: Comparison, answer: Answer) -> list[Part]:
     """Return the answer for one environment."""
+    path = tested_path(comparison, answer)
+    if path:
+        return [_slow(answer), _why(answer.finding), _path_change(path), _path_brings(path)]
     return [_slow(answer), _why(answer.finding), _change(answer), _brings(comparison, answer)]
 
 
-def headline(answer: Answer) -> str:
-    """Return the answer in one or two sentences: the cause, and what the best variant brings."""
+def headline(comparison: Comparison, answer: Answer) -> str:
+    """Return the answer in one or two sentences: the cause, and what the best that was measured brings."""
     cause = f"{answer.finding.title}." if answer.finding else "Not explained: no trace of the baseline was analysed."
+    path = tested_path(comparison, answer)
+    if path:
+        return f"{cause} {settings_text(_together(path))} takes {_path_saved(path)}."
     if answer.best:
         return f"{cause} {settings_text(_changed(answer))} takes {saved(answer.best.difference.ratio)}."
     if answer.finding and answer.finding.code == HEALTHY:
         return cause
     return f"{cause} Nothing that was measured is clearly faster than the baseline."
+
+
+def tested_path(comparison: Comparison, answer: Answer) -> tuple[Edge, ...]:
+    """Return the remedies that led furthest, where they lead further than the variants of the study itself."""
+    remedies = comparison.remedies
+    if remedies is None or not remedies.path or answer.environment != comparison.environments[0].name:
+        return ()
+    ratio = _product(remedies.path)
+    if ratio is None or (answer.best and answer.best.difference.ratio.value <= ratio):
+        return ()
+    return remedies.path
+
+
+def _product(path: Sequence[Edge]) -> float | None:
+    ratios = [edge.ratio for edge in path if edge.ratio is not None]
+    return math.prod(ratios) if len(ratios) == len(path) else None
+
+
+def _together(path: Sequence[Edge]) -> dict[str, object]:
+    changed: dict[str, object] = {}
+    for edge in path:
+        changed |= edge.settings
+    return changed
+
+
+def _path_saved(path: Sequence[Edge]) -> str:
+    """Return what a path saves: with its interval where it is one step, as a product where it is several."""
+    first = path[0]
+    if len(path) == 1 and first.ratio is not None and first.ratio_low is not None and first.ratio_high is not None:
+        return saved(Interval(first.ratio, first.ratio_low, first.ratio_high))
+    return f"{percent(1 - (_product(path) or 1.0))} less time (product of {len(path)} measured steps)"
+
+
+def _path_change(path: Sequence[Edge]) -> Part:
+    facts = [f"{settings_text(edge.settings)}, against {edge.finding or 'no finding'}" for edge in path]
+    return Part("What to change", f"Set {settings_text(_together(path))}.", tuple(facts) if len(path) > 1 else ())
+
+
+def _path_brings(path: Sequence[Edge]) -> Part:
+    facts = []
+    for edge in path:
+        ends = "" if edge.ratio_low is None else f" ({ratio(edge.ratio_low)}–{ratio(edge.ratio_high)})"
+        facts.append(f"{settings_text(edge.settings)}: time ×{ratio(edge.ratio)}{ends}, {edge.verdict or 'not judged'}")
+    return Part("What it brings", f"{_path_saved(path)}, each step measured beside its starting point.", tuple(facts))
 
 
 def _slow(answer: Answer) -> Part:
@@ -84,9 +138,9 @@ def _brings(comparison: Comparison, answer: Answer) -> Part:
     best = answer.best
     if best is None:
         return Part("What it brings", "No variant of the study is clearly faster than the baseline.")
-    ratio = best.difference.ratio
-    text = f"{saved(ratio)} per {'sample' if best.metric == 'time per sample' else 'step'}"
-    text += f": {1 / ratio.value:.2f} times as fast ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})"
+    found = best.difference.ratio
+    text = f"{saved(found)} per {'sample' if best.metric == 'time per sample' else 'step'}"
+    text += f": {1 / found.value:.2f} times as fast ({1 / found.high:.2f}–{1 / found.low:.2f})"
     runs = f"{best.runs} runs against {best.reference_runs} of the baseline, p = {best.difference.p_value:.2g}"
     case = next(case for case in comparison.cases if case.key == best.key)
     facts = [runs]

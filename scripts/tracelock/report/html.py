@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
 from markupsafe import Markup
 
 import tracelock
@@ -67,11 +66,12 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         "saved": text.saved,
         "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
         "number": lambda value: text.UNKNOWN if value is None else text.digits(value),
-        "yaml": _as_yaml,
     }
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
-        answers=[(answer, headline(answer), answer_parts(comparison, answer)) for answer in comparison.answers],
+        answers=[
+            (answer, headline(comparison, answer), answer_parts(comparison, answer)) for answer in comparison.answers
+        ],
         lines=overview(comparison),
         figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
         factor_columns=_factor_columns(comparison),
@@ -146,7 +146,3 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
             yield from _flat(inner, f"{prefix}{key}.")
         elif key != "schema":
             yield f"{prefix}{key}", text.UNKNOWN if inner is None else value_text(inner)
-
-
-def _as_yaml(value: Any) -> str:
-    return yaml.safe_dump(value, sort_keys=True, allow_unicode=True, default_flow_style=False)

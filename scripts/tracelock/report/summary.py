@@ -40,7 +40,7 @@ def print_summary(folder: Path, console: Console | None = None) -> None:
         console.print()
     for answer in found.answers:
         place = f"{answer.environment}: " if len(found.answers) > 1 else ""
-        console.print(f"[bold]{escape(place + headline(answer))}[/bold]")
+        console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
     for note in _notes(found):
         console.print(escape(note))
     console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
@@ -116,7 +116,10 @@ def _notes(comparison: Comparison) -> list[str]:
     for place in comparison.environments:
         if place.unlocked:
             notes.append(f"{UNLOCKED} UNLOCKED: {place.name} {place.note}.")
-    for run in comparison.missing:
-        log = f"; log: {run.log}" if run.log else ""
-        notes.append(f"missing: {run.environment}/{run.variant}/{run.repeat}: {run.reason}{log}")
+    for run in comparison.disturbed():
+        where = f"{run.environment}/{run.variant}/{run.repeat}"
+        notes.append(f"disturbed: {where} took {run.relative:.1f} times as long as the median of its variant")
+    for lost in comparison.missing:
+        log = f"; log: {lost.log}" if lost.log else ""
+        notes.append(f"missing: {lost.environment}/{lost.variant}/{lost.repeat}: {lost.reason}{log}")
     return notes

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 
 from tracelock.study import explain
-from tracelock.study.comparison import Case, Environment, Explained, Loading, Metric, RunRow
+from tracelock.study.comparison import Case, Explained, Loading, Metric
 from tracelock.study.gather import Gathered, Measured
+from tracelock.study.outcome import Environment, RunRow
 from tracelock.study.records import PeakMemory, PlannedVariant, RunFile
 from tracelock.study.stats import Interval, Sample, generator, median_interval
 
@@ -48,8 +49,8 @@ def time_samples(runs: Sequence[Measured], metric: Metric) -> list[Sample] | Non
     return [Sample(value, one.run.timed.step_us) for value, one in zip(known, runs, strict=True)]
 
 
-def run_row(measured: Measured, place: Environment) -> RunRow:
-    """Return the row of one run."""
+def run_row(measured: Measured, place: Environment, case: Case) -> RunRow:
+    """Return the row of one run of a case."""
     run, analysis = measured.run, measured.analysis
     timed, profiled, memory = run.timed, run.profiled, run.memory
     return RunRow(
@@ -66,6 +67,7 @@ def run_row(measured: Measured, place: Environment) -> RunRow:
         threads=run.threads if isinstance(run.threads, int) else None,
         steps=timed.steps,
         step_us=timed.duration_us / timed.steps,
+        relative=timed.duration_us / timed.steps / case.step.value if case.step else None,
         median_step_us=_median_step(run),
         samples=timed.samples,
         throughput_per_s=timed.throughput_per_s,
@@ -74,6 +76,7 @@ def run_row(measured: Measured, place: Environment) -> RunRow:
         profiler_overhead=profiled.overhead_ratio if profiled else None,
         dataloader_share=analysis.step.dataloader_share if analysis else None,
         peak_rss_bytes=memory.peak_rss_bytes,
+        peak_tree_rss_bytes=memory.peak_tree_rss_bytes,
         peak_allocated_bytes=memory.peak_allocated_bytes,
         peak_reserved_bytes=memory.peak_reserved_bytes,
         stopped_by=timed.stopped_by or (profiled.stopped_by if profiled else None),
@@ -124,6 +127,7 @@ def _peaks(runs: Sequence[Measured]) -> PeakMemory:
 
     return PeakMemory(
         highest(lambda memory: memory.peak_rss_bytes),
+        highest(lambda memory: memory.peak_tree_rss_bytes),
         highest(lambda memory: memory.peak_allocated_bytes),
         highest(lambda memory: memory.peak_reserved_bytes),
     )

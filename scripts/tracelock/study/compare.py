@@ -25,7 +25,7 @@ from tracelock.study.comparison import (
     RemedyRow,
 )
 from tracelock.study.explain import finding_rows, operator_rows
-from tracelock.study.gather import Gathered, gather
+from tracelock.study.gather import Gathered, Measured, gather
 from tracelock.study.records import PlannedVariant, read_remedies
 from tracelock.study.variants import effective
 
@@ -45,13 +45,14 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
     """
     results = gather(folder)
     plan, places = results.plan, results.environments
-    factors = varying_factors(results.variants)
-    cases = [make_case(results, place, variant, factors) for place in places for variant in results.variants]
+    factors = varying_factors(plan.variants)
+    cases = [make_case(results, place, variant, factors) for place in places for variant in plan.variants]
     cases = [case for case in cases if case.planned]
     rows = [row for case in cases for row in _comparisons(results, cases, case, min_effect)]
     findings = [row for case in cases for row in _findings(results, cases, case, min_effect)]
     operators = [row for case in cases for row in operator_rows(results.of(*case.key), case)]
     by_name = {place.name: place for place in places}
+    by_key = {case.key: case for case in cases}
     return Comparison(
         experiment=plan.experiment,
         description=plan.description,
@@ -67,7 +68,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         answers=tuple(_answers(results, cases, rows, findings)),
         cases=tuple(cases),
         comparisons=tuple(rows),
-        runs=tuple(run_row(one, by_name[one.run.environment]) for one in results.measured),
+        runs=tuple(run_row(one, by_name[one.run.environment], by_key[_key(one)]) for one in results.measured),
         missing=results.missing,
         excluded=results.excluded,
         findings=tuple(findings),
@@ -77,10 +78,14 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
     )
 
 
+def _key(measured: Measured) -> tuple[str, str]:
+    return measured.run.environment, measured.run.variant
+
+
 def varying_factors(variants: Sequence[PlannedVariant]) -> list[str]:
     """Return the settings that distinguish the variants, in the order in which the variants name them.
 
-    A variant that a remedy added does not say what distinguishes it: every setting in which it differs counts.
+    Where a variant does not say what distinguishes it (in a round of remedies), every setting that differs counts.
     """
     named = dict.fromkeys(name for variant in variants for name in variant.overrides or ())
     if any(variant.overrides is None for variant in variants):

@@ -6,7 +6,7 @@ A case is a variant in one environment. The columns of the tables are documented
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,82 +15,14 @@ import msgspec
 from tracelock.analysis.model import Breakdown, IdleCauses
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import read_json, schema, write_json
+from tracelock.study.outcome import Environment, ExcludedRun, MissingRun, RunRow
 from tracelock.study.records import PeakMemory, RemedyPath
 from tracelock.study.stats import Difference, Interval, Verdict
 
 KIND = "comparison"
+DISTURBED = 1.5  # times the median of its variant: far outside what equal runs of a quiet machine differ by
 
 Metric: TypeAlias = Literal["time per sample", "step time"]
-
-
-@dataclass(frozen=True)
-class Environment:
-    """An environment that the runs were made in. `unlocked`: True if it differed from its lock, None if unchecked."""
-
-    name: str
-    unlocked: bool | None
-    lock_digest: str | None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """One run."""
-
-    environment: str
-    variant: str
-    repeat: int
-    unlocked: bool | None
-    started: str
-    host: str
-    device: str
-    device_name: str | None
-    python: str
-    torch: str
-    threads: int | None
-    steps: int
-    step_us: float  # duration of the timed part / its steps
-    median_step_us: float | None
-    samples: float | None
-    throughput_per_s: float | None
-    loading_share: float | None  # of the timed part, spent waiting in next(loader)
-    profiled_step_us: float | None
-    profiler_overhead: float | None  # mean profiled step / mean timed step
-    dataloader_share: float | None  # of the profiled steps, from the trace
-    peak_rss_bytes: int | None
-    peak_allocated_bytes: int | None
-    peak_reserved_bytes: int | None
-    stopped_by: str | None
-    trace: str | None
-    trace_bytes: int | None
-    trace_quality: str | None
-    finding: str | None
-    digest: str
-    warnings: tuple[str, ...] = ()
-    unknown: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class MissingRun:
-    """A run that was planned and has no result."""
-
-    environment: str
-    variant: str
-    repeat: int
-    unlocked: bool | None
-    reason: str
-    log: str | None
-
-
-@dataclass(frozen=True)
-class ExcludedRun:
-    """A result that is there and was not used."""
-
-    environment: str
-    variant: str
-    repeat: int
-    unlocked: bool | None
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -299,6 +231,13 @@ class Comparison:
     def operators_of(self, case: Case) -> list[OperatorRow]:
         """Return the operators of a case, those with most time of their own first."""
         return [row for row in self.operators if (row.environment, row.variant) == case.key]
+
+    def disturbed(self) -> list[RunRow]:
+        """Return the runs that took much longer than the others of their case: the machine was not theirs alone."""
+        counts = {case.key: case.runs for case in self.cases}
+        return [
+            run for run in self.runs if counts[run.environment, run.variant] > 2 and (run.relative or 0.0) > DISTURBED
+        ]
 
     def findings_of(self, case: Case) -> list[FindingRow]:
         """Return the findings of a case, the main one first."""

@@ -11,8 +11,8 @@ from tracelock.analysis.document import read as read_analysis
 from tracelock.diagnosis.model import Diagnosed
 from tracelock.errors import TracelockError
 from tracelock.io import read_json
-from tracelock.study.comparison import Environment, ExcludedRun, MissingRun
-from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run, read_spec
+from tracelock.study.outcome import Environment, ExcludedRun, MissingRun
+from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class Gathered:
 
     plan: PlanFile
     environments: tuple[Environment, ...]
-    variants: tuple[PlannedVariant, ...]  # those of the plan, then those that remedies added
     measured: tuple[Measured, ...]
     missing: tuple[MissingRun, ...]
     excluded: tuple[ExcludedRun, ...]
@@ -58,38 +57,28 @@ def gather(folder: Path) -> Gathered:
     unknown: dict[str, str] = {}
     environments = tuple(_environment(folder, name) for name in plan.environments)
     marks = {place.name: place.unlocked for place in environments}
-    variants, measured, excluded = _found(folder, plan, marks, unknown)
+    measured, excluded = _found(folder, plan, marks, unknown)
     missing = tuple(_missing(folder, plan, marks, measured, excluded))
     if not measured:
         raise TracelockError(f"{folder}: holds no finished run of its plan ({len(missing)} missing)", exit_code=1)
-    return Gathered(plan, environments, variants, tuple(measured), missing, tuple(excluded), unknown)
+    return Gathered(plan, environments, tuple(measured), missing, tuple(excluded), unknown)
 
 
 def _found(
     folder: Path, plan: PlanFile, marks: Mapping[str, bool | None], unknown: dict[str, str]
-) -> tuple[tuple[PlannedVariant, ...], list[Measured], list[ExcludedRun]]:
+) -> tuple[list[Measured], list[ExcludedRun]]:
     variants = {variant.id: variant for variant in plan.variants}
     measured: list[Measured] = []
     excluded: list[ExcludedRun] = []
     for path in sorted(folder.glob("runs/*/*/*/run.json")):
         environment, variant, repeat = path.parent.parts[-3:]
         where = (environment, variant, int(repeat) if repeat.isdigit() else -1)
-        added = variants.get(variant) or _added(path.parent.parent, (folder / "remedies.json").is_file())
-        reason, run = _usable(path, plan, added, where)
-        if run is None or added is None:
+        reason, run = _usable(path, plan, variants.get(variant), where)
+        if run is None:
             excluded.append(ExcludedRun(*where, marks.get(environment), reason))
-            continue
-        variants[variant] = added
-        measured.append(Measured(run, _analysis(path.parent, unknown)))
-    return tuple(variants.values()), measured, excluded
-
-
-def _added(variant_folder: Path, remedies: bool) -> PlannedVariant | None:
-    """Return a variant that the remedies added to the study, from its own specification."""
-    if not remedies or not (variant_folder / "spec.json").is_file():
-        return None
-    spec = read_spec(variant_folder / "spec.json")
-    return PlannedVariant(spec.variant, spec.settings, spec.digest)
+        else:
+            measured.append(Measured(run, _analysis(path.parent, unknown)))
+    return measured, excluded
 
 
 def _usable(

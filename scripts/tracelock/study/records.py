@@ -19,7 +19,7 @@ RecordT = TypeVar("RecordT")
 
 @dataclass(frozen=True)
 class PlannedVariant:
-    """A variant. `overrides` is what distinguishes it from the study's others, None where a remedy added it."""
+    """A variant. `overrides` is what distinguishes it from the study's others, None where the plan does not say."""
 
     id: str
     settings: dict[str, Any]
@@ -60,15 +60,6 @@ class PlanFile:
 
 
 @dataclass(frozen=True)
-class Spec:
-    """``tracelock/spec/1``: what one variant of one environment was asked to run with."""
-
-    variant: str
-    settings: dict[str, Any]
-    digest: str
-
-
-@dataclass(frozen=True)
 class RunDevice:
     """What a run computed on."""
 
@@ -106,9 +97,10 @@ class Profiled:
 
 @dataclass(frozen=True)
 class PeakMemory:
-    """Highest memory use of a run. Bytes."""
+    """Highest memory use of a run. Bytes. `peak_tree_rss_bytes` is that of the process and its workers together."""
 
     peak_rss_bytes: int | None = None
+    peak_tree_rss_bytes: int | None = None
     peak_allocated_bytes: int | None = None
     peak_reserved_bytes: int | None = None
 
@@ -137,25 +129,40 @@ class RunFile:
 
 @dataclass(frozen=True)
 class Edge:
-    """One step on the path from the baseline to the best variant: what was changed, why, and what it brought."""
+    """A remedy that was run: what was changed in `source`, why, and what it brought."""
 
     source: str
     target: str
     finding: str | None
     settings: dict[str, Any]
-    ratio: float | None = None
+    ratio: float | None = None  # time of the target over time of the source, both measured in the same round
     ratio_low: float | None = None
     ratio_high: float | None = None
     verdict: str | None = None
+    why: str = ""
+    expect: str = ""
+
+
+@dataclass(frozen=True)
+class Round:
+    """The remedies that were tried from one variant."""
+
+    number: int
+    source: str | None
+    tried: tuple[Edge, ...]
+    stopped: str | None
 
 
 @dataclass(frozen=True)
 class RemedyPath:
-    """What the tested remedies came to (``tracelock/remedies/1``)."""
+    """What the tested remedies came to (``tracelock/remedies/1``): the path from the baseline to the best."""
 
     path: tuple[Edge, ...]
+    rounds: tuple[Round, ...]
     best: str | None
     best_settings: dict[str, Any]
+    best_yaml: str = ""
+    stopped: str = ""
 
 
 def read_plan(folder: Path) -> PlanFile:
@@ -179,24 +186,25 @@ def read_run(path: Path) -> RunFile:
     return _read(path, "run", RunFile)
 
 
-def read_spec(path: Path) -> Spec:
-    """Read a ``spec.json``."""
-    return _read(path, "spec", Spec)
-
-
 def read_remedies(folder: Path) -> RemedyPath | None:
     """Read ``remedies.json`` of a results folder, None where remedies were not tested."""
     path = folder / "remedies.json"
     if not path.is_file():
         return None
     document = read_json(path, "remedies")
-    edges = [{**edge, "source": edge.get("from"), "target": edge.get("to")} for edge in document.get("path", [])]
-    body = {
-        "path": edges,
-        "best": document.get("best"),
-        "best_settings": document.get("best_settings") or {},
-    }
-    return _convert(path, body, RemedyPath)
+    rounds = [_round(entry) for entry in document.get("rounds") or ()]
+    body = {**document, "path": [_edge(edge, None) for edge in document.get("path") or ()], "rounds": rounds}
+    return _convert(path, {**body, "best_settings": document.get("best_settings") or {}}, RemedyPath)
+
+
+def _round(entry: dict[str, Any]) -> dict[str, Any]:
+    source = entry.get("from")
+    tried = [_edge(edge, source) for edge in entry.get("tried") or ()]
+    return {"number": entry.get("round"), "source": source, "tried": tried, "stopped": entry.get("stopped")}
+
+
+def _edge(edge: dict[str, Any], source: str | None) -> dict[str, Any]:
+    return {**edge, "source": edge.get("from", source), "target": edge.get("to")}
 
 
 def _read(path: Path, kind: str, record: type[RecordT]) -> RecordT:

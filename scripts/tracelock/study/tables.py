@@ -103,6 +103,12 @@ def _peaks(prefix: str) -> tuple[Column, ...]:
     return (
         _column("peak_rss_bytes", "B", "peak resident memory of the process", f"{prefix}peak_rss_bytes"),
         _column(
+            "peak_tree_rss_bytes",
+            "B",
+            "peak resident memory of the process and its workers together; shared pages count in each",
+            f"{prefix}peak_tree_rss_bytes",
+        ),
+        _column(
             "peak_allocated_bytes", "B", "peak of the accelerator's memory in use", f"{prefix}peak_allocated_bytes"
         ),
         _column(
@@ -145,6 +151,7 @@ _RUNS = (
     _column("threads", "", "threads of torch's operators"),
     _column("steps", "", "timed steps"),
     _column("step_us", "µs", "duration of the timed part (without the profiler) divided by its steps"),
+    _column("relative", "", "`step_us` divided by the median of its variant; above 1.5 the run was disturbed"),
     _column("median_step_us", "µs", "median of the timed steps"),
     _column("samples", "", "samples in the timed steps"),
     _column("throughput_per_s", "1/s", "samples a second in the timed part"),

@@ -242,27 +242,54 @@ def test_an_unchecked_environment_is_neither_locked_nor_unlocked(tmp_path: Path)
     assert (found.environments[0].unlocked, found.environments[0].note) == (None, "was not checked against a lock")
 
 
-def test_a_variant_that_a_remedy_added_is_a_case_of_its_own(tmp_path: Path) -> None:
-    full = StudyTree([SLOW, FAST, Variant({"num_workers": 4}, step_us=60_000, loading=0.0)])
-    folder = full.write(tmp_path / "full")
-    plan = StudyTree([SLOW, FAST]).plan()
-    write_json(folder / "plan.json", plan)
-    added = full.variants[2]
-    digest = full.plan()["variants"][2]["digest"]
-    spec = {"schema": "tracelock/spec/1", "variant": added.id, "settings": added.settings, "digest": digest}
-    write_json(folder / "runs" / "default" / added.id / "spec.json", spec)
-    assert {run.variant for run in compare(folder).excluded} == {added.id}
-    edge = {"from": SLOW.id, "to": added.id, "finding": "dataloader-bound", "settings": {"num_workers": 4},
-            "ratio": 0.33, "ratio_low": 0.32, "ratio_high": 0.34, "verdict": "helped"}  # fmt: skip
-    remedies = {"schema": "tracelock/remedies/1", "rounds": [], "path": [edge], "best": added.id,
-                "best_settings": {"num_workers": 4}}  # fmt: skip
-    write_json(folder / "remedies.json", remedies)
+def remedies(tmp: Path, path: list[dict[str, Any]], **more: Any) -> None:
+    tried = [{key: value for key, value in edge.items() if key != "from"} for edge in path]
+    document = {
+        "schema": "tracelock/remedies/1",
+        "rounds": [{"round": 1, "from": SLOW.id, "stopped": None, "tried": tried}],
+        "path": path,
+        "best": "num_workers=4",
+        "best_settings": {"num_workers": 4},
+        "best_yaml": "num_workers: 4\n",
+        "stopped": "nothing that the last round tried helped",
+    }
+    write_json(tmp / "remedies.json", {**document, **more})
+
+
+EDGE = {"from": SLOW.id, "to": "num_workers=4", "finding": "dataloader-bound", "settings": {"num_workers": 4},
+        "ratio": 0.33, "ratio_low": 0.32, "ratio_high": 0.34, "verdict": "helped", "why": "", "runs": 3}  # fmt: skip
+
+
+def test_the_path_of_tested_remedies_is_read(tmp_path: Path) -> None:
+    folder = StudyTree([SLOW, FAST]).write(tmp_path)
+    remedies(folder, [EDGE])
+    found = compare(folder).remedies
+    (edge,) = found.path
+    assert (edge.source, edge.target, edge.ratio, edge.verdict) == (SLOW.id, "num_workers=4", 0.33, "helped")
+    assert found.rounds[0].tried[0].source == SLOW.id
+    assert (found.best_settings, found.best_yaml) == ({"num_workers": 4}, "num_workers: 4\n")
+
+
+def test_without_tested_remedies_there_is_no_path(demo: tuple[Path, Comparison]) -> None:
+    assert demo[1].remedies is None
+
+
+def test_a_run_that_took_far_longer_than_the_others_is_named(tmp_path: Path) -> None:
+    folder = StudyTree([SLOW, FAST]).write(tmp_path)
+    path = folder / "runs" / "default" / FAST.id / "2" / "run.json"
+    timed = read_json(path, "run")["timed"]
+    change(path, timed={**timed, "duration_us": timed["duration_us"] * 6})
     found = compare(folder)
-    assert [case.variant for case in found.cases] == [SLOW.id, FAST.id, added.id]
-    assert found.factors == ("num_workers",)
-    assert found.answers[0].best.variant == added.id
-    assert found.remedies.path[0].source == SLOW.id
-    assert found.remedies.best_settings == {"num_workers": 4}
+    assert [(run.variant, run.repeat) for run in found.disturbed()] == [(FAST.id, 2)]
+    assert found.disturbed()[0].relative == pytest.approx(6, rel=0.05)
+    assert found.cases[1].runs == 3  # named, not removed
+
+
+def test_variants_whose_plan_does_not_say_what_distinguishes_them(tmp_path: Path) -> None:
+    folder = StudyTree([SLOW, FAST]).write(tmp_path)
+    plan = read_json(folder / "plan.json", "plan")
+    change(folder / "plan.json", variants=[{**variant, "overrides": None} for variant in plan["variants"]])
+    assert compare(folder).factors == ("num_workers",)
 
 
 def test_document_round_trips_and_has_stable_bytes(demo: tuple[Path, Comparison], tmp_path: Path) -> None:

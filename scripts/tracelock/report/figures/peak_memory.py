@@ -18,15 +18,12 @@ _Peak = Callable[[PeakMemory], int | None]
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn."""
-    what = (
-        "allocated on the device" if _on_device(comparison) else "resident memory of the process, without its workers"
-    )
-    return f"Highest of all runs of a variant: {what}. 1 GB = 1,000,000,000 bytes. Bold: baseline."
+    return f"Highest of all runs of a variant: {_source(comparison)[0]}. 1 GB = 1,000,000,000 bytes. Bold: baseline."
 
 
 def present(comparison: Comparison) -> bool:
     """Return whether any run tells its peak."""
-    peak = _peak(comparison)
+    _, _, peak = _source(comparison)
     return any(peak(line.case.peaks) is not None for line in measured_lines(comparison))
 
 
@@ -34,10 +31,9 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     """Return the figure."""
     if not present(comparison):
         return empty(width, TITLE, "Not known: no run tells its peak memory.")
-    peak = _peak(comparison)
+    _, where, peak = _source(comparison)
     peaks = [peak(line.case.peaks) for line in measured_lines(comparison)]
     scale, unit = byte_scale([value for value in peaks if value is not None])
-    where = "on the device" if _on_device(comparison) else "of the process"
     frame = rows_frame(
         comparison,
         width,
@@ -47,17 +43,25 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     )
     for row, (line, value) in enumerate(zip(frame.lines, peaks, strict=True)):
         color = style.INK if line.case.baseline else style.BLUE
-        frame.axes[0].barh(row, (value or 0) / scale, height=0.5, color=color, zorder=2)
+        if value is not None:
+            frame.axes[0].barh(row, value / scale, height=0.5, color=color, zorder=2)
         beside(frame.axes[0], row, size(value), bold=line.case.baseline)
+    frame.axes[0].set_xlim(0, None)
     frame.axes[0].set_xlabel(f"peak memory ({unit})")
     return frame.figure
 
 
-def _on_device(comparison: Comparison) -> bool:
-    return any(line.case.peaks.peak_allocated_bytes is not None for line in measured_lines(comparison))
-
-
-def _peak(comparison: Comparison) -> _Peak:
-    if _on_device(comparison):
-        return lambda peaks: peaks.peak_allocated_bytes
-    return lambda peaks: peaks.peak_rss_bytes
+def _source(comparison: Comparison) -> tuple[str, str, _Peak]:
+    """Return the figure that is known: what it is, its short name, and how to read it."""
+    sources: tuple[tuple[str, str, _Peak], ...] = (
+        ("memory allocated on the device", "on the device", lambda peaks: peaks.peak_allocated_bytes),
+        (
+            "resident memory of the process and its workers together (shared pages count in each)",
+            "of the process and its workers",
+            lambda peaks: peaks.peak_tree_rss_bytes,
+        ),
+        ("resident memory of the process, without its workers", "of the process", lambda peaks: peaks.peak_rss_bytes),
+    )
+    lines = measured_lines(comparison)
+    known = (source for source in sources if any(source[2](line.case.peaks) is not None for line in lines))
+    return next(known, sources[-1])

@@ -16,7 +16,8 @@ from tracelock.report.figures._frame import (
     unlocked_note,
 )
 from tracelock.report.text import percent, plural, ratio, ratio_interval, time_scale
-from tracelock.study.comparison import Comparison, RunRow
+from tracelock.study.comparison import Comparison
+from tracelock.study.outcome import RunRow
 from tracelock.study.overview import Line
 from tracelock.study.stats import Interval
 
