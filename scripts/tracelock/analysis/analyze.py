@@ -67,7 +67,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
         operators_by_stack=operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else (),
         kernels_by_operator=kernels.by_operator(trace, known.links, known.device),
         tensor_cores=kernels.tensor_cores(trace, known.tree, known.links, known.device),
-        costs=costs(known),
+        costs=costs(known) if len(trace.host) else None,
     )
 
 
@@ -137,6 +137,8 @@ def _unknown(known: Prepared) -> dict[str, str]:
     elif trace.facts.quality == "partial":
         tables = "sums over the run are not known, as the file was cut: these are sums over "
         why["operators"] = tables + ("its complete steps" if known.restricted else "what could be read")
+    if not len(trace.host):
+        why["costs"] = "the trace has no host rows"
     if not len(trace.device):
         why["operators[].self_device_us"] = why["operators[].total_device_us"] = "the trace has no device rows"
     if not len(trace.memory):
