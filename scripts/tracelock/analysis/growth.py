@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tracelock.trace.columns import Int64
 
 # Student's t at 0.975 for 1..10 degrees of freedom; beyond them the expansion below is exact to 6e-5.
@@ -30,20 +28,22 @@ def student_t_975(freedom: int) -> float:
     return z + first + second + third
 
 
-def slope(levels: Int64) -> tuple[float | None, tuple[float, float] | None]:
+def slope(levels: Int64, places: Int64) -> tuple[float | None, tuple[float, float] | None]:
     """Return the least-squares slope of `levels` per step, and its 95 % confidence interval.
 
     Parameters
     ----------
     levels
-        The level at equal points of consecutive steps, shape (n,). Below three points there is no slope: two
-        always lie on a line, which says nothing of the next step.
+        The level at equal points of steps, shape (n,). Below three points there is no slope: two always lie on a
+        line, which says nothing of the next step.
+    places
+        Which step each point is of, ascending, shape (n,); 0, 1, 2, ... unless steps between are left out.
 
     """
     count = len(levels)
     if count < 3:
         return None, None
-    steps = np.arange(count) - (count - 1) / 2
+    steps = places - places.mean()
     values = levels - levels[0]  # exact in int64; the sums below then run over small numbers
     squares = float(steps @ steps)
     rise = float(steps @ values) / squares

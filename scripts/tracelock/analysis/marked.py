@@ -17,6 +17,7 @@ class HostSteps:
     names: tuple[str, ...]
     start: Int64
     end: Int64
+    place: Int64  # among all steps of the trace, those that are not complete included
 
     def __len__(self) -> int:
         return len(self.names)
@@ -28,8 +29,14 @@ class HostSteps:
         step = np.searchsorted(self.start, times, side="right") - 1
         return np.where((step >= 0) & (times < self.end[step]), step, -1)
 
+    def until(self, time: int) -> HostSteps:
+        """Return the steps that end by `time`."""
+        count = int(np.searchsorted(self.end, time, side="right"))
+        return HostSteps(self.names[:count], self.start[:count], self.end[:count], self.place[:count])
+
 
 def host_steps(windows: Windows) -> HostSteps:
     """Return the steps of `windows` that are complete and marked in the trace."""
     kept = np.flatnonzero(windows.complete) if windows.source == MARKED else np.empty(0, np.intp)
-    return HostSteps(tuple(windows.names[step] for step in kept), windows.host_start[kept], windows.host_end[kept])
+    names = tuple(windows.names[step] for step in kept)
+    return HostSteps(names, windows.host_start[kept], windows.host_end[kept], kept)

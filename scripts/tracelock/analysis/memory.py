@@ -28,6 +28,7 @@ NO_TOTALS = "the trace holds sizes without totals (torch before 1.10)"
 RISE = "{}; above its level at the start it rose by {:,} bytes"
 NO_RESERVED = "the allocator of this device does not count what it reserves"
 FEW_STEPS = "two complete steps are needed"
+CUT = "the file was cut; what is left of it reaches {:,} bytes"
 
 
 def memory(trace: Trace, tree: Tree, windows: Windows, origin: int) -> tuple[tuple[Memory, ...], dict[str, str]]:
@@ -43,22 +44,28 @@ def memory(trace: Trace, tree: Tree, windows: Windows, origin: int) -> tuple[tup
         Time zero of the curves, ns.
 
     """
-    steps = host_steps(windows)
+    every_step = host_steps(windows)
     found: list[Memory] = []
     unknown: dict[str, str] = {}
     every = device_levels(trace)
     accelerators = [levels for levels in every if levels.ordinal >= 0]
+    cut = trace.facts.quality == "partial"
     for number, levels in enumerate(every):
+        steps = every_step.until(int(levels.time[-1])) if cut else every_step
         section = replace(
             describe(levels, steps, origin),
-            owners=owners(trace, tree, levels, steps),
+            owners=owners(trace, tree, levels, steps, within=cut),
             capacity_bytes=_capacity(trace, levels.ordinal),
         )
         if len(steps) and accelerators == [levels]:
             calls, microseconds = _allocator_calls(trace, steps)
             section = replace(section, allocator_calls_per_step=calls, allocator_us_per_step=microseconds)
+        why = _unknown(levels, section)
+        if cut:
+            why |= _cut_short(section)
+            section = replace(section, peak_allocated_bytes=None, peak_reserved_bytes=None)
         found.append(section)
-        unknown |= {f"memory[{number}].{key}": why for key, why in _unknown(levels, section).items()}
+        unknown |= {f"memory[{number}].{key}": reason for key, reason in why.items()}
     return tuple(found), unknown
 
 
@@ -72,6 +79,12 @@ def _unknown(levels: Levels, section: Memory) -> dict[str, str]:
     if section.growth_bytes_per_step is None:
         found["growth_bytes_per_step"] = FEW_STEPS
     return found
+
+
+def _cut_short(section: Memory) -> dict[str, str]:
+    """Return why the peaks of a cut file are not told: the highest level may lie in what is lost."""
+    peaks = {name: getattr(section, name) for name in ("peak_allocated_bytes", "peak_reserved_bytes")}
+    return {name: CUT.format(peak) for name, peak in peaks.items() if peak is not None}
 
 
 def _capacity(trace: Trace, ordinal: int) -> int | None:
@@ -98,7 +111,7 @@ def describe(levels: Levels, steps: HostSteps, origin: int) -> Memory:
 
     """
     at_steps = levels.at(np.append(steps.start, steps.end[-1:])) if len(steps) else steps.start
-    growth, interval = slope(at_steps)
+    growth, interval = slope(at_steps, np.append(steps.place, steps.place[-1:] + 1))
     reserved = levels.reserved
     return Memory(
         device=levels.device,

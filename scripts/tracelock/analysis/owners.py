@@ -48,16 +48,21 @@ def allocated_by_row(trace: Trace, tree: Tree) -> Int64:
     return total
 
 
-def owners(trace: Trace, tree: Tree, levels: Levels, steps: HostSteps) -> tuple[MemoryOwner, ...]:
-    """Return what each operator allocated of one device over the whole trace, most bytes first.
+def owners(
+    trace: Trace, tree: Tree, levels: Levels, steps: HostSteps, *, within: bool = False
+) -> tuple[MemoryOwner, ...]:
+    """Return what each operator allocated of one device, most bytes first.
 
     Parameters
     ----------
     steps
         What is kept is known only with steps and with addresses (torch 1.10).
+    within
+        Look at what was allocated in `steps` alone, and not in the whole trace.
 
     """
-    grown = np.flatnonzero(levels.change > 0)
+    counted = (steps.of(levels.time) >= 0) if within else np.ones(len(levels.time), np.bool_)
+    grown = np.flatnonzero(counted & (levels.change > 0))
     rows = levels.rows[grown]
     row = innermost(trace, tree, levels.time[grown], trace.memory.track[rows])
     name = np.where(row < 0, -1, trace.host.name[row] if len(trace.host) else -1)

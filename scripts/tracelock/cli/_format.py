@@ -56,8 +56,9 @@ def count(value: float | None) -> str:
 
 
 def plural(number: int, word: str) -> str:
-    """Return ``1 step``, ``6 steps``."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    """Return ``1 step``, ``6 steps``, ``6 launches``."""
+    ending = "" if number == 1 else "es" if word.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{number:,} {word}{ending}"
 
 
 def bar(part: float, width: int = 20) -> str:

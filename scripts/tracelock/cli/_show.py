@@ -107,7 +107,14 @@ def _headlines(found: Diagnosed) -> Iterator[tuple[str, str]]:
         }
         whole = found.threads.window_us
         told = ", ".join(f"{name} {fmt.share(value / whole)}" for name, value in parts.items() if value >= whole / 1000)
-        yield "main", f"no accelerator in this trace; the main thread: {told}"
+        yield "main", f"{_without_gpu(found)}; the main thread: {told}"
+
+
+def _without_gpu(found: Diagnosed) -> str:
+    launched = sum(each.calls for each in found.runtime if "Launch" in each.name)
+    if launched:
+        return f"{fmt.plural(launched, 'launch')} of GPU work, but the work itself was not recorded"
+    return "no accelerator in this trace"
 
 
 def _step_line(found: Diagnosed) -> str:

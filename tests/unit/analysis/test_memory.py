@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from tracelock.analysis.memory import CURVE_BUCKETS, memory, thin
 from tracelock.analysis.nesting import nest
 from tracelock.analysis.owners import allocated_by_row, innermost
 from tracelock.analysis.sections import Memory, MemoryOwner, MemoryPoint
+from tracelock.analysis.selection import take
 from tracelock.analysis.steps import find_windows
 from tracelock.trace import Trace, read_trace
-from tracelock.trace.columns import Device
+from tracelock.trace.columns import Device, HostKind
 
 CUDA = {"device_type": 1, "device": 0}
 
@@ -104,6 +106,21 @@ def test_sizes_without_totals_give_growth_and_no_level() -> None:
     assert [owner.kept_bytes for owner in found.owners] == [None]
 
 
+def test_a_cut_file_tells_no_peak_and_nothing_of_steps_without_records() -> None:
+    whole = leaky()
+    trace = replace(
+        whole,
+        host=take(whole.host, whole.host.kind != HostKind.RUNTIME),  # with calls of a device, its rows would be lost
+        memory=take(whole.memory, whole.memory.time < 305),  # the records end early in the third step
+        facts=replace(whole.facts, quality="partial", devices=()),
+    )
+    (found,), unknown = analyse(trace)
+    assert (found.peak_allocated_bytes, found.peak_reserved_bytes) == (None, None)
+    assert "what is left of it reaches 1,084 bytes" in unknown["memory[0].peak_allocated_bytes"]
+    assert found.step_levels == (1000, 1010)
+    assert {owner.name: owner.allocations for owner in found.owners} == {"aten::mm": 1, "mine::keep": 1}
+
+
 def test_the_level_before_the_first_record_may_be_the_peak() -> None:
     (found,), _ = analyse(make_trace(memory=[MemoryEvent(5, -100, 900, 2000, 3, **CUDA)]))
     assert found.peak_allocated_bytes == 1000
@@ -141,7 +158,7 @@ def test_student_t_is_that_of_scipy(freedom: int) -> None:
 
 @given(st.lists(st.integers(0, 2**50), min_size=3, max_size=40))
 def test_slope_is_that_of_scipy(levels: list[int]) -> None:
-    rise, interval = slope(np.array(levels, dtype=np.int64))
+    rise, interval = slope(np.array(levels, dtype=np.int64), np.arange(len(levels)))
     expected = stats.linregress(np.arange(len(levels)), np.array(levels) - levels[0])
     scale = max(1.0, float(np.ptp(levels)))
     assert rise == pytest.approx(expected.slope, abs=1e-9 * scale)
@@ -149,6 +166,12 @@ def test_slope_is_that_of_scipy(levels: list[int]) -> None:
     error = expected.stderr if len(set(levels)) > 1 else 0.0  # scipy has none for a level line
     reach = stats.t.ppf(0.975, len(levels) - 2) * error
     assert interval[1] - rise == pytest.approx(reach, rel=1e-3, abs=1e-6 * scale)
+
+
+def test_steps_that_are_left_out_keep_their_place() -> None:
+    rise, interval = slope(np.array([0, 10, 30, 40]), np.array([0, 1, 3, 4]))
+    assert rise == pytest.approx(10)
+    assert interval == pytest.approx((10, 10))
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2**40)), min_size=1, max_size=300), st.integers(1, 20))
