@@ -22,7 +22,8 @@ from tracelock.analysis.threads import threads
 from tracelock.analysis.transfers import transfers
 from tracelock.trace.columns import Int64, Trace
 
-STACKS = 200  # places in the code that are listed, most expensive first
+LISTED = 1000  # groups of operators by shape, and of kernels by operator, most expensive first
+STACKS = 200  # places in the code, whose texts are long
 
 
 def analyze(trace: Trace) -> Analysis:
@@ -47,6 +48,10 @@ def analyze_prepared(known: Prepared) -> Analysis:
     memories, unknown_memory = memory(trace, known.tree, known.windows, known.origin)
     communication = collective_calls(trace, known.tree, known.links)
     called = operators.operator_rows(trace) & known.host
+    shapes, more_shapes = operators.by_shape(calls, called, LISTED)
+    places, more_places = operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else ((), 0)
+    owned, more_owned = kernels.by_operator(trace, known.links, known.device, LISTED)
+    more = {"operators_by_shape": more_shapes, "operators_by_stack": more_places, "kernels_by_operator": more_owned}
     return Analysis(
         trace=_section(trace, known.windows),
         steps=_steps(known, parts),
@@ -63,9 +68,10 @@ def analyze_prepared(known: Prepared) -> Analysis:
         threads=threads(trace, known.tree, communication, *known.extent),
         labels=operators.by_name(calls, operators.label_rows(trace) & known.host),
         runtime=operators.by_name(calls, operators.runtime_rows(trace) & known.host),
-        operators_by_shape=operators.by_shape(calls, called),
-        operators_by_stack=operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else (),
-        kernels_by_operator=kernels.by_operator(trace, known.links, known.device),
+        operators_by_shape=shapes,
+        operators_by_stack=places,
+        kernels_by_operator=owned,
+        left_out={table: rows for table, rows in more.items() if rows},
         tensor_cores=kernels.tensor_cores(trace, known.tree, known.links, known.device),
         costs=costs(known) if len(trace.host) else None,
     )

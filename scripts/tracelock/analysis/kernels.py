@@ -38,22 +38,27 @@ def by_name(trace: Trace, chosen: Mask) -> tuple[Kernel, ...]:
     )
 
 
-def by_operator(trace: Trace, links: Links, chosen: Mask) -> tuple[KernelOfOperator, ...]:
-    """Return the kernels among the `chosen` device rows by name and launching operator, most expensive first."""
+def by_operator(trace: Trace, links: Links, chosen: Mask, top: int) -> tuple[tuple[KernelOfOperator, ...], int]:
+    """Return the kernels among the `chosen` device rows by name and launching operator.
+
+    The `top` most expensive ones in order, and how many more there are.
+    """
     rows = _kernels(trace, chosen)
     operator = links.operator[rows]
     names = np.where(operator >= 0, trace.host.name[operator], -1) if len(trace.host) else operator
     groups = group(trace.device.name[rows], names)
     total = groups.total(trace.device.duration[rows])
-    return tuple(
+    order = np.argsort(-total, kind="stable")[:top].tolist()
+    found = tuple(
         KernelOfOperator(
             kernel=_text(trace, int(groups.keys[0][each])),
             operator=_text(trace, int(groups.keys[1][each])) or None,
             calls=int(groups.counts[each]),
             total_us=int(total[each]) / 1000,
         )
-        for each in np.argsort(-total, kind="stable")
+        for each in order
     )
+    return found, len(groups) - len(found)
 
 
 def _text(trace: Trace, identifier: int) -> str:

@@ -250,3 +250,4 @@ class Analysis:
     kernels_by_operator: tuple[KernelOfOperator, ...] = ()
     tensor_cores: TensorCores | None = None  # None without kernels
     costs: Costs | None = None  # None where no step is complete
+    left_out: dict[str, int] = field(default_factory=dict)  # rows that a table above does not list: the cheapest ones

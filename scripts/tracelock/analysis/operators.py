@@ -124,17 +124,26 @@ def by_name(calls: Calls, chosen: Mask) -> tuple[Operator, ...]:
     return tuple(_operator(calls, table, int(each), per_step) for each, per_step in _ordered(calls, table, rows))
 
 
-def by_shape(calls: Calls, chosen: Mask) -> tuple[OperatorGroup, ...]:
-    """Return the sums by name and input shapes of the `chosen` host rows that have shapes, most expensive first."""
+def by_shape(calls: Calls, chosen: Mask, top: int) -> tuple[tuple[OperatorGroup, ...], int]:
+    """Return the sums by name and input shapes of the `chosen` host rows that have shapes.
+
+    The `top` most expensive ones in order, and how many more there are.
+    """
     host, texts = calls.trace.host, calls.trace.texts
     rows = np.flatnonzero(chosen & (host.shapes >= 0))
     table = tabulate(calls, rows, group(host.name[rows], host.shapes[rows]))
     shapes = table.groups.keys[1].tolist()
-    return tuple(_group(calls, table, each, shapes=texts[shapes[each]]) for each in table.order().tolist())
+    order = table.order()[:top].tolist()
+    return tuple(_group(calls, table, each, shapes=texts[shapes[each]]) for each in order), len(table.groups) - len(
+        order
+    )
 
 
-def by_stack(calls: Calls, chosen: Mask, top: int) -> tuple[OperatorGroup, ...]:
-    """Return the sums by name and call stack of the `chosen` host rows that have one, the `top` most expensive."""
+def by_stack(calls: Calls, chosen: Mask, top: int) -> tuple[tuple[OperatorGroup, ...], int]:
+    """Return the sums by name and call stack of the `chosen` host rows that have one.
+
+    The `top` most expensive ones in order, and how many more there are.
+    """
     host = calls.trace.host
     rows = np.flatnonzero(chosen)
     stacks = Stacks(calls.trace, rows)
@@ -142,7 +151,10 @@ def by_stack(calls: Calls, chosen: Mask, top: int) -> tuple[OperatorGroup, ...]:
     table = tabulate(calls, rows, group(host.name[rows], ids))
     one = np.zeros(len(table.groups), np.int64)
     one[table.groups.member] = rows
-    return tuple(_group(calls, table, each, stack=stacks.text(int(one[each]))) for each in table.order()[:top].tolist())
+    order = table.order()[:top].tolist()
+    texts = [stacks.text(int(one[each])) for each in order]
+    rows_of = zip(order, texts, strict=True)
+    return tuple(_group(calls, table, each, stack=text) for each, text in rows_of), len(table.groups) - len(order)
 
 
 def _group(
