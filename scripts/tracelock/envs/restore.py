@@ -147,17 +147,26 @@ def find_python(version: str | None) -> str:
 def _install(prefix: Path, packages: Sequence[Package], hashed: dict[str, str]) -> None:
     """Install pip packages, those with known hashes under pip's own check of them.
 
-    pip takes hashes for all requirements of a call or for none, so there are two calls.
+    pip takes hashes for all requirements of a call or for none, so there are several calls. Builds such as
+    ``2.5.1+cu118`` have one of their own: PyTorch's index is asked for them alone, and only if no other has them.
     """
-    plain = [pip_requirement(package) for package in packages if package.name not in hashed]
-    indexes = [f"--extra-index-url {index}" for index in pytorch_indexes(packages)]
-    with_hashes = [hashed[package.name] for package in packages if package.name in hashed]
-    for lines in (with_hashes, [line for line in plain if line]):
-        if lines:
-            _pip(prefix, [*indexes, *lines])
+    special = [package for package in packages if pytorch_indexes([package])]
+    for group in ([package for package in packages if package not in special], special):
+        plain = [pip_requirement(package) for package in group if package.name not in hashed]
+        with_hashes = [hashed[package.name] for package in group if package.name in hashed]
+        indexes = [f"--index-url {index}" for index in pytorch_indexes(group)]
+        for lines in (with_hashes, [line for line in plain if line]):
+            try:
+                _pip(prefix, lines)
+            except TracelockError:
+                if not indexes:
+                    raise
+                _pip(prefix, [*indexes, *lines])
 
 
 def _pip(prefix: Path, lines: Sequence[str]) -> None:
+    if not lines:
+        return
     own = next(iter(prefix.glob("bin/python")), prefix / "bin" / "python3")
     has_pip = any(prefix.glob("lib/python3*/site-packages/pip"))
     pip = [str(own), "-m", "pip"] if has_pip else [sys.executable, "-m", "pip", "--python", str(own)]
