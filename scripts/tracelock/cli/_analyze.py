@@ -72,13 +72,13 @@ def run(request: Request) -> int:
 def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnosed:
     with reading(path.name) as progress:
         trace = read_trace(path, progress)
-    known = prepare(trace)
+    known = prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
     name = None
     if request.step is not None:
         known = only_step(known, request.step)
         name = known.windows.names[0]
     analysis = analyze_prepared(known)
-    analysis = replace(analysis, trace=replace(analysis.trace, file=str(path), only_step=name))
+    analysis = replace(analysis, trace=replace(analysis.trace, only_step=name))
     if len(request.files) > 1:
         outcome.ranks.append(observe(known, collective_calls(known.trace, known.tree, known.links), analysis, place))
     return diagnose(analysis, run=_run_beside(path))
