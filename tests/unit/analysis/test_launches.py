@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracelock.analysis.launches import launches, longest_queue
+from tracelock.analysis.links import link
+from tracelock.analysis.nesting import nest
 from tracelock.analysis.sections import Launches, Queue
 from tracelock.trace import Trace, read_trace
 
 
-def joined(trace: Trace, before: int | None = None) -> Any:
-    """Return the launch of each device row by the slow way; `before` leaves out launches from then on, ns."""
+def joined(trace: Trace) -> Any:
+    """Return the launch of each device row by the slow way."""
     calls: dict[int, int] = {}
     for row, (correlation, kind) in enumerate(zip(trace.host.correlation, trace.host.kind, strict=True)):
-        if kind in (1, 2) and correlation > 0 and (before is None or trace.host.start[row] < before):
+        if kind in (1, 2) and correlation > 0:
             calls.setdefault(int(correlation), row)
     return np.array([calls.get(int(each), -1) for each in trace.device.correlation], dtype=np.int32)
 
@@ -102,13 +104,14 @@ def test_the_longest_queue_is_that_of_a_slow_twin(rows: list[tuple[int, int]]) -
     assert longest_queue(np.array(called, dtype=np.int64), np.array(began, dtype=np.int64)) == expected
 
 
-CHECKED = {
-    "kineto-resnet50-workers0", "kineto-resnet50-workers4", "hta-ns-resolution", "hta-nccl", "tracelens-h100-qwen",
-    "tracelens-vllm-hipgraph", "tracelens-mi210-gpu-only", "tutorial-h100-transformer", "switch-a100", "dlrm-rank0..7",
-}  # fmt: skip
+CHECKED = [
+    "dlrm-rank0..7", "hta-nccl", "hta-ns-resolution", "kineto-resnet50-workers0", "kineto-resnet50-workers4",
+    "switch-a100", "tracelens-h100-qwen", "tracelens-mi210-gpu-only", "tracelens-vllm-hipgraph",
+    "tutorial-h100-transformer",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(CHECKED))
+@pytest.mark.parametrize("name", CHECKED)
 def test_queues_are_those_of_hta(shared: Path, name: str) -> None:
     """HTA leaves out the last step; with the same rows the longest queue of each stream is the same."""
     peers = json.loads((shared / "reference" / "peers.json").read_text())[name]["hta"]["queue_length_summary"]
@@ -117,8 +120,21 @@ def test_queues_are_those_of_hta(shared: Path, name: str) -> None:
     found = []
     for each in names:
         trace = read_trace(shared / "traces" / f"{each}.json.gz")
+        launch = link(trace, nest(trace.host)).launch
         steps = [row for row, text in enumerate(trace.host.name) if trace.texts[text].startswith("ProfilerStep#")]
-        last = int(trace.host.start[steps[-1]]) if len(steps) >= 2 else None
-        (device,) = launches(trace, joined(trace, last), np.ones(len(trace.device), np.bool_))
+        if len(steps) >= 2:
+            launch = np.where(trace.host.start[launch] < trace.host.start[steps[-1]], launch, -1)
+        (device,) = launches(trace, launch, np.ones(len(trace.device), np.bool_))
         found += [queue.longest for queue in device.queues]
     assert found == expected
+
+
+def test_the_queue_of_rocm_is_that_of_hta(shared: Path) -> None:
+    """HTA kept all steps of this trace, and its list of launches lacks hipExtLaunchKernel, which stream 4 uses."""
+    name = "tracelens-mi300-resnet-checkpoint"
+    peers = json.loads((shared / "reference" / "peers.json").read_text())[name]["hta"]["queue_length_summary"]
+    trace = read_trace(shared / "traces" / f"{name}.json.gz")
+    launch = link(trace, nest(trace.host)).launch
+    (device,) = launches(trace, launch, np.ones(len(trace.device), np.bool_))
+    assert device.linked == 2685
+    assert {queue.stream: queue.longest for queue in device.queues}[0] == int(float(peers[-1]["queue_length"])) == 1840
