@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tracelock.trace import times
 from tracelock.trace.columns import FlowKind, HostKind, Int32
@@ -19,14 +20,15 @@ from tracelock.trace.events import NO_ARGS, Event, collectives_in
 from tracelock.trace.extract import (
     Columns,
     Getter,
-    complete,
+    durations,
     floats,
     getters,
     integers,
     join_external,
+    lanes,
+    names,
+    starts,
     text_ids,
-    times_of,
-    tracks_of,
 )
 from tracelock.trace.kinds import Meaning, Table, meaning
 
@@ -39,7 +41,7 @@ class Batch(NamedTuple):
     columns: Columns
 
 
-_ph, _id = attrgetter("ph"), attrgetter("id")
+_id = attrgetter("id")
 _OPERATOR: Final = getters("external", "sequence", "forward_thread")
 _CALL: Final = getters("external", "old_external", "correlation")
 _PYTHON: Final = getters("python_id", "python_parent")
@@ -57,11 +59,20 @@ _DEVICE: Final = _CALL | getters("device", "stream", "bytes", "graph")
 _DEVICE_FLOATS: Final = getters("blocks_per_sm", "occupancy")
 _MEMORY: Final = getters("device_type", "device_id", "allocation", "allocated", "reserved")
 _FOREIGN: Final = Meaning(Table.HOST, HostKind.OTHER)
+_INSTANT: Final = Meaning(Table.INSTANT, 0)
 _FOREIGN_FLOW: Final = Meaning(Table.FLOW, FlowKind.OTHER)
 _FLOW_PHASES: Final = frozenset("stf")
 _NO_STREAM: Final = (0xFFFFFFFF, 0x7FFFFFFF)  # CUPTI's word for "no stream", printed as a number
 _MOST_DEVICES: Final = 1024
 _FAR_US: Final = 10**18
+
+
+class _Group(NamedTuple):
+    """Events of one kind, their times and lanes (and durations and names, if they are complete events)."""
+
+    what: Meaning
+    rows: list[Event]
+    columns: Columns
 
 
 def batches(context: Context, events: Sequence[Event], text: bytes | memoryview) -> list[Batch]:
@@ -73,17 +84,8 @@ def batches(context: Context, events: Sequence[Event], text: bytes | memoryview)
         If floats have lost digits of the times; none of these events is kept or counted then.
     """
     mark = context.mark()
-    buckets: dict[str, list[Event]] = {}
-    for event in events:
-        category = event.cat
-        if category in buckets:
-            buckets[category].append(event)
-        else:
-            buckets[category] = [event]
-    made: list[Batch] = []
     try:
-        for category, rows in buckets.items():
-            made += _group(context, meaning(category), rows)
+        made = [_MAKERS[group.what.table](context, group) for group in _groups(context, events)]
     except times.NeedDigitsError:
         context.rewind(mark)
         raise
@@ -92,57 +94,111 @@ def batches(context: Context, events: Sequence[Event], text: bytes | memoryview)
     return made
 
 
-def _group(context: Context, what: Meaning, rows: list[Event]) -> list[Batch]:
-    """Return the batches of one category; where that does not tell what its events are, their phases do."""
-    if what.table == Table.DEVICE:
-        return _device(context, what, rows)
-    if what.table == Table.HOST and what.kind != HostKind.OTHER:
-        return _host(context, what, rows)
-    phases = set(map(_ph, rows))
-    if what.table == Table.FLOW and phases <= _FLOW_PHASES:
-        return _flows(context, what, rows)
-    made: list[Batch] = []
-    for phase in sorted(phases):
-        made += _by_phase(context, what, phase, [row for row in rows if row.ph == phase])
+def _groups(context: Context, events: Sequence[Event]) -> list[_Group]:
+    """Return the events that make rows, by kind, with the columns that are made for all of them at once."""
+    sorted_out = _by_kind(context, events)
+    rows = [row for _, some in sorted_out for row in some]
+    complete = sum(len(some) for what, some in sorted_out if what.table <= Table.DEVICE)
+    if not rows:
+        return []
+    start, lane = starts(context, rows), lanes(context, rows)
+    duration, name = durations(context, rows[:complete]), names(context, rows[:complete])
+    made, place = [], 0
+    for what, some in sorted_out:
+        here = slice(place, place + len(some))
+        place += len(some)
+        columns: Columns = {"start" if what.table <= Table.DEVICE else "time": start[here], "track": lane[here]}
+        if what.table <= Table.DEVICE:
+            columns |= {"duration": duration[here], "name": name[here]}
+        made.append(_usable(context, _Group(what, some, columns)))
     return made
 
 
-def _by_phase(context: Context, what: Meaning, phase: str, rows: list[Event]) -> list[Batch]:
+def _by_kind(context: Context, events: Sequence[Event]) -> list[tuple[Meaning, list[Event]]]:
+    """Return the events that make rows by what they are, complete events first; deal with all others."""
+    buckets: dict[str, list[Event]] = {}
+    for event in events:
+        category = event.cat
+        if category in buckets:
+            buckets[category].append(event)
+        else:
+            buckets[category] = [event]
+    found: list[tuple[Meaning, list[Event]]] = []
+    for category, rows in buckets.items():
+        what = meaning(category)
+        if _tells_all(what) or (what.table == Table.FLOW and {row.ph for row in rows} <= _FLOW_PHASES):
+            found.append((what, rows))
+        else:
+            for phase in sorted({row.ph for row in rows}):
+                found += _by_phase(context, what, phase, [row for row in rows if row.ph == phase])
+    return sorted(found, key=lambda group: group[0])
+
+
+def _tells_all(what: Meaning) -> bool:
+    """Return whether events of a category are complete events whatever their phases say (checked by durations)."""
+    return what.table == Table.DEVICE or (what.table == Table.HOST and what.kind != HostKind.OTHER)
+
+
+def _by_phase(context: Context, what: Meaning, phase: str, rows: list[Event]) -> list[tuple[Meaning, list[Event]]]:
+    """Return events of one phase that make rows, where their category does not tell what they are."""
     if phase in _FLOW_PHASES:
-        return _flows(context, what if what.table == Table.FLOW else _FOREIGN_FLOW, rows)
-    if phase == "X":
-        return _spans(context, rows) if what.table == Table.SPAN else _host(context, _FOREIGN, rows)
+        return [(what if what.table == Table.FLOW else _FOREIGN_FLOW, rows)]
+    if phase == "X" and what.table != Table.SPAN:
+        return [(_FOREIGN, rows)]
     if phase in "iI":
         return _instants(context, rows)
-    if phase == "M":
-        return _labels(context, rows)
+    if phase == "X":
+        _spans(context, rows)
+    elif phase == "M":
+        _labels(context, rows)
     context.skip(phase, len(rows))
     return []
 
 
-def _host(context: Context, what: Meaning, rows: list[Event]) -> list[Batch]:
-    columns, args, _ = complete(context, rows)
-    columns |= {name: integers(context, args, get) for name, get in _HOST[what.kind].items()}
+def _usable(context: Context, group: _Group) -> _Group:
+    """Return the rows that have a time, and a duration if they need one; count the others."""
+    time = group.columns["start" if group.what.table <= Table.DEVICE else "time"]
+    missing: npt.NDArray[np.bool_] = time == times.MISSING
+    if "duration" in group.columns:
+        missing |= group.columns["duration"] == times.MISSING
+    if not missing.any():
+        return group
+    for place in np.flatnonzero(missing).tolist():
+        phase = group.rows[place].ph
+        if group.what.table <= Table.DEVICE and phase != "X":
+            context.skip(phase)
+        else:
+            context.tally.add("no-timestamp" if time[place] == times.MISSING else "no-duration")
+    rows = [row for row, lost in zip(group.rows, missing.tolist(), strict=True) if not lost]
+    return _Group(group.what, rows, {name: column[~missing] for name, column in group.columns.items()})
+
+
+def _host(context: Context, group: _Group) -> Batch:
+    kind, columns = group.what.kind, group.columns
+    args = [row.args or NO_ARGS for row in group.rows]
+    columns |= {name: integers(context, args, get) for name, get in _HOST[kind].items()}
     if "old_external" in columns:
         join_external(columns)
-    if what.kind in _WITH_TEXTS:
+    if kind in _WITH_TEXTS:
         columns |= text_ids(context, args)
-    return [Batch(Table.HOST, what.kind, columns)]
+    return Batch(Table.HOST, kind, columns)
 
 
-def _device(context: Context, what: Meaning, rows: list[Event]) -> list[Batch]:
-    columns, args, rows = complete(context, rows)
+def _device(context: Context, group: _Group) -> Batch:
+    columns = group.columns
+    args = [row.args or NO_ARGS for row in group.rows]
     columns |= {name: integers(context, args, get) for name, get in _DEVICE.items()}
     columns |= {name: floats(args, get) for name, get in _DEVICE_FLOATS.items()}
     join_external(columns)
-    columns["stream"][np.isin(columns["stream"], _NO_STREAM)] = -1
+    for number in _NO_STREAM:
+        columns["stream"][columns["stream"] == number] = -1
     columns["device"] = _ordinals(context, columns)
-    if any(arg.collective is not None for arg in args):
+    described = [arg.collective is not None for arg in args]
+    if any(described):
         # The rows themselves for now: what they say of a collective is looked up in the text of the unit.
-        columns["collective"] = np.array(
-            [row if arg.collective is not None else None for row, arg in zip(rows, args, strict=True)], dtype=object
-        )
-    return [Batch(Table.DEVICE, what.kind, columns)]
+        pairs = zip(group.rows, described, strict=True)
+        columns["collective"] = np.array([row if some else None for row, some in pairs], dtype=object)
+    return Batch(Table.DEVICE, group.what.kind, columns)
 
 
 def _ordinals(context: Context, columns: Columns) -> Int32:
@@ -171,64 +227,51 @@ def _describe_collectives(
         columns["collective"] = np.array(ids, dtype=np.int32)
 
 
-def _flows(context: Context, what: Meaning, rows: list[Event]) -> list[Batch]:
-    time = times_of(context, rows)
-    columns: Columns = {
-        "time": time,
-        "track": tracks_of(context, rows),
-        "identifier": integers(context, rows, _id),
-        "begins": np.array([row.ph == "s" for row in rows], dtype=np.bool_),
-    }
-    return [Batch(Table.FLOW, what.kind, _usable(context, columns, "time"))]
+def _flows(context: Context, group: _Group) -> Batch:
+    columns = group.columns
+    columns["identifier"] = integers(context, group.rows, _id)
+    columns["begins"] = np.array([row.ph == "s" for row in group.rows], dtype=np.bool_)
+    return Batch(Table.FLOW, group.what.kind, columns)
 
 
-def _instants(context: Context, rows: list[Event]) -> list[Batch]:
+def _memory(context: Context, group: _Group) -> Batch:
+    columns = group.columns
+    args = [row.args or NO_ARGS for row in group.rows]
+    columns |= {name: integers(context, args, get) for name, get in _MEMORY.items()}
+    columns["bytes"] = columns.pop("allocation")
+    columns["device_type"] = np.clip(columns["device_type"], -1, 127).astype(np.int8)
+    columns["device"] = np.clip(columns.pop("device_id"), -1, 2**15 - 1).astype(np.int16)
+    columns["address"] = times.addresses([arg.address for arg in args])
+    return Batch(Table.INSTANT, 0, columns)
+
+
+_MAKERS: Final = {Table.HOST: _host, Table.DEVICE: _device, Table.FLOW: _flows, Table.INSTANT: _memory}
+
+
+def _instants(context: Context, rows: list[Event]) -> list[tuple[Meaning, list[Event]]]:
+    """Return the memory records among instants; the others are marks that no table holds."""
     memory = [row for row in rows if row.name == "[memory]"]
-    others = [row for row in rows if row.name != "[memory]"]
-    for row in others:
-        context.skip(row.ph)
-        context.tally.add("out-of-memory", row.name == "[OutOfMemory]")
-    context.tally.add("far-away-window", sum(_is_far_window(row) for row in others))
-    return [_memory(context, memory)] if memory else []
+    for row in rows:
+        if row.name != "[memory]":
+            context.skip(row.ph)
+            context.tally.add("out-of-memory", row.name == "[OutOfMemory]")
+            context.tally.add("far-away-window", _is_far_window(row))
+    return [(_INSTANT, memory)] if memory else []
 
 
 def _is_far_window(row: Event) -> bool:
     return isinstance(row.ts, int | float) and row.ts > _FAR_US and row.name == "Record Window End"
 
 
-def _memory(context: Context, rows: list[Event]) -> Batch:
-    args = [row.args or NO_ARGS for row in rows]
-    columns: Columns = {"time": times_of(context, rows), "track": tracks_of(context, rows)}
-    columns |= {name: integers(context, args, get) for name, get in _MEMORY.items()}
-    columns["bytes"] = columns.pop("allocation")
-    columns["device_type"] = np.clip(columns["device_type"], -1, 127).astype(np.int8)
-    columns["device"] = np.clip(columns.pop("device_id"), -1, 2**15 - 1).astype(np.int16)
-    columns["address"] = times.addresses([arg.address for arg in args])
-    return Batch(Table.INSTANT, 0, _usable(context, columns, "time"))
-
-
-def _usable(context: Context, columns: Columns, time: str) -> Columns:
-    """Return the rows that have a time; the others are counted."""
-    missing = columns[time] == times.MISSING
-    if not missing.any():
-        return columns
-    context.tally.add("no-timestamp", int(np.count_nonzero(missing)))
-    return {name: column[~missing] for name, column in columns.items()}
-
-
-def _spans(context: Context, rows: list[Event]) -> list[Batch]:
-    start, duration = times_of(context, rows), times.nanoseconds([row.dur for row in rows], context.tally)
+def _spans(context: Context, rows: list[Event]) -> None:
+    start, duration = starts(context, rows), durations(context, rows)
     usable = (start != times.MISSING) & (duration != times.MISSING)
     context.spans += zip(start[usable].tolist(), (start + duration)[usable].tolist(), strict=True)
-    context.skip("X", len(rows))
-    return []
 
 
-def _labels(context: Context, rows: list[Event]) -> list[Batch]:
+def _labels(context: Context, rows: list[Event]) -> None:
     for row in rows:
         label = row.args and (row.args.labels if row.name == "process_labels" else row.args.name)
         if isinstance(row.name, str) and isinstance(label, str):
             tid = None if row.name.startswith("process_") else plain(row.tid)
             context.labels.setdefault((plain(row.pid), tid), {})[row.name] = label
-    context.skip("M", len(rows))
-    return []

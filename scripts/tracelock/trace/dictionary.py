@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
-from tracelock.trace.columns import Int32
 from tracelock.trace.tally import Tally
 
 NO_NAME: Final = "[no name]"
@@ -88,20 +85,6 @@ class Tracks(dict[tuple[Any, Any], int]):
         self[key] = number
         return number
 
-    def column(self, pids: list[Any], tids: list[Any]) -> Int32:
-        """Return the ids of lanes, shape (n,). Neighbours are mostly on one lane: only changes are looked up."""
-        try:
-            pid, tid = np.array(pids), np.array(tids)
-        except (ValueError, OverflowError):
-            return np.array([self[key] for key in zip(pids, tids, strict=True)], dtype=np.int32)
-        if pid.dtype != np.int64 or tid.dtype != np.int64:
-            return np.array([self[key] for key in zip(pids, tids, strict=True)], dtype=np.int32)
-        change = np.ones(len(pid), dtype=bool)
-        change[1:] = (pid[1:] != pid[:-1]) | (tid[1:] != tid[:-1])
-        (starts,) = np.nonzero(change)
-        ids = [self[pids[i], tids[i]] for i in starts.tolist()]
-        return np.repeat(np.array(ids, dtype=np.int32), np.diff(starts, append=len(pid)))
-
 
 def plain(value: Any) -> int | str:
     """Return a pid or tid as an integer where it is one, however it is written, else as a text."""
@@ -126,8 +109,3 @@ class Collectives(dict[bytes, int]):
     def values_in_order(self) -> list[dict[str, Any]]:
         """Return the descriptions in the order of their ids."""
         return [msgspec.json.decode(key) for key in self]
-
-
-def remap(values: Iterable[Any], ids: Any) -> Int32:
-    """Return the ids that `ids` gives to `values`, with -1 appended, so that an absent id (-1) stays absent."""
-    return np.array([*(ids(value) for value in values), -1], dtype=np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,21 +12,13 @@ import numpy.typing as npt
 from tracelock.trace import times
 from tracelock.trace.columns import Float32, Int32, Int64
 from tracelock.trace.context import Context
-from tracelock.trace.dictionary import NO_NAME
-from tracelock.trace.events import NO_ARGS, NO_JSON, Args, Event
+from tracelock.trace.events import NO_JSON, Args, Event
 
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 Getter: TypeAlias = "attrgetter[Any]"
 
-_ts, _dur, _pid, _tid = (attrgetter(name) for name in ("ts", "dur", "pid", "tid"))
-
-
-class Complete(NamedTuple):
-    """Complete events that have a time and a duration, and the columns that all of them have."""
-
-    columns: Columns
-    args: list[Args]
-    rows: list[Event]
+_ts, _dur, _name = attrgetter("ts"), attrgetter("dur"), attrgetter("name")
+_shapes, _types, _stack = attrgetter("shapes"), attrgetter("types"), attrgetter("stack")
 
 
 def getters(*names: str) -> dict[str, Getter]:
@@ -34,7 +26,7 @@ def getters(*names: str) -> dict[str, Getter]:
     return {name: attrgetter(name) for name in names}
 
 
-def times_of(context: Context, rows: Sequence[Event]) -> Int64:
+def starts(context: Context, rows: Sequence[Event]) -> Int64:
     """Return the times of events in ns, `times.MISSING` where there is none."""
     values = list(map(_ts, rows))
     if values and type(values[0]) is type(NO_JSON):
@@ -42,29 +34,24 @@ def times_of(context: Context, rows: Sequence[Event]) -> Int64:
     return times.nanoseconds(values, context.tally, digits_kept=False)
 
 
-def tracks_of(context: Context, rows: Sequence[Event]) -> Int32:
-    """Return the ids of the lanes of events."""
-    return context.tracks.column(list(map(_pid, rows)), list(map(_tid, rows)))
+def durations(context: Context, rows: Sequence[Event]) -> Int64:
+    """Return the durations of events in ns, `times.MISSING` where there is none."""
+    return times.nanoseconds(list(map(_dur, rows)), context.tally)
 
 
-def complete(context: Context, rows: list[Event]) -> Complete:
-    """Return start, duration, name and track of complete events; those without usable times are counted."""
-    start, duration = times_of(context, rows), times.nanoseconds(list(map(_dur, rows)), context.tally)
-    if min(int(start.min()), int(duration.min())) == times.MISSING:
-        usable = (start != times.MISSING) & (duration != times.MISSING)
-        for place in np.flatnonzero(~usable).tolist():
-            if rows[place].ph != "X":
-                context.skip(rows[place].ph)
-            else:
-                context.tally.add("no-timestamp" if start[place] == times.MISSING else "no-duration")
-        rows = [row for row, good in zip(rows, usable.tolist(), strict=True) if good]
-        start, duration = start[usable], duration[usable]
+def names(context: Context, rows: Sequence[Event]) -> Int32:
+    """Return the ids of the names of events."""
     texts = context.texts
-    name = np.array([texts[row.name] for row in rows], dtype=np.int32)
+    ids = np.fromiter(map(texts.__getitem__, map(_name, rows)), dtype=np.int32, count=len(rows))
     if None in texts:
-        context.tally.add("no-name", int(np.count_nonzero(name == texts[NO_NAME])))
-    columns: Columns = {"start": start, "duration": duration, "name": name, "track": tracks_of(context, rows)}
-    return Complete(columns, [row.args or NO_ARGS for row in rows], rows)
+        context.tally.add("no-name", sum(row.name is None for row in rows))
+    return ids
+
+
+def lanes(context: Context, rows: Sequence[Event]) -> Int32:
+    """Return the ids of the tracks of events."""
+    tracks = context.tracks
+    return np.array([tracks[row.pid, row.tid] for row in rows], dtype=np.int32)
 
 
 def integers(context: Context, args: Sequence[Args | Event], get: Getter) -> Int64:
@@ -94,10 +81,15 @@ def join_external(columns: Columns) -> None:
 
 
 def text_ids(context: Context, args: Sequence[Args]) -> Columns:
-    """Return shapes, types and call stacks of operators as ids of texts."""
-    texts, stacks = context.texts, context.stacks
-    return {
-        "shapes": np.array([texts[bytes(arg.shapes)] for arg in args], dtype=np.int32),
-        "types": np.array([texts[bytes(arg.types)] for arg in args], dtype=np.int32),
-        "stack": np.array([stacks[bytes(arg.stack)] for arg in args], dtype=np.int32),
-    }
+    """Return shapes, types and call stacks of operators as ids of texts; a column that no row has is left out."""
+    columns: Columns = {}
+    for name, get, ids in (
+        ("shapes", _shapes, context.texts),
+        ("types", _types, context.texts),
+        ("stack", _stack, context.stacks),
+    ):
+        values = list(map(get, args))
+        if values.count(NO_JSON) < len(values):
+            found = map(ids.__getitem__, map(bytes, values))
+            columns[name] = np.fromiter(found, dtype=np.int32, count=len(values))
+    return columns

@@ -21,7 +21,7 @@ from tracelock.trace.kinds import Table
 Array: TypeAlias = npt.NDArray[Any]
 
 CHUNK_ROWS: Final = 16 << 10
-SPILL_BYTES: Final = 192 << 20  # of waiting columns
+SPILL_BYTES: Final = 96 << 20  # of waiting columns
 
 ROWS: Final[dict[Table, type]] = {
     Table.HOST: HostRows,

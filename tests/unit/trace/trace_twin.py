@@ -91,7 +91,10 @@ def rows_of(document: Any) -> Rows:
                 (ns(event["ts"]), ns(event["dur"]), event["name"], lane(event), DEVICE[category])
                 + (device, -1 if stream in (2**31 - 1, 2**32 - 1) else stream, args.get("correlation", -1), external)
                 + (whole(args.get("bytes")), number(args.get("blocks per SM")))
-                + (number(args.get("est. achieved occupancy %")), json.dumps(described, sort_keys=True) if described else None)
+                + (
+                    number(args.get("est. achieved occupancy %")),
+                    json.dumps(described, sort_keys=True) if described else None,
+                )
             ] += 1
         elif phase == "X" and category != "Trace":
             kind = HOST.get(category, 6)
@@ -100,7 +103,9 @@ def rows_of(document: Any) -> Rows:
                 (ns(event["ts"]), ns(event["dur"]), event["name"], lane(event), kind)
                 + (args.get("correlation", -1) if kind in (1, 2, 5, 6) else -1, external if kind != 4 else -1)
                 + ((args.get("Sequence number", -1), args.get("Fwd thread id", -1)) if operator else (-1, -1))
-                + tuple(compact(args.get(key)) if operator else None for key in ("Input Dims", "Input type", "Call stack"))
+                + tuple(
+                    compact(args.get(key)) if operator else None for key in ("Input Dims", "Input type", "Call stack")
+                )
                 + (whole(args.get("Python id")), whole(args.get("Python parent id")))
             ] += 1
         elif phase in "stf":
@@ -138,19 +143,31 @@ def rows_read(trace: Trace) -> Rows:
         mapped = [map(change[i], column) if i in change else column for i, column in enumerate(columns)]
         return Counter(zip(*mapped, strict=True))
 
-    ids = ("correlation", "external", "sequence", "forward_thread", "shapes", "types", "stack", "python_id", "python_parent")
+    ids = (
+        "correlation",
+        "external",
+        "sequence",
+        "forward_thread",
+        "shapes",
+        "types",
+        "stack",
+        "python_id",
+        "python_parent",
+    )
     on_device = ("device", "stream", "correlation", "external", "bytes", "blocks_per_sm", "occupancy", "collective")
     named, placed = text.__getitem__, lanes.__getitem__
     return {
         "host": counted(
-            lists(host, "start", "duration", "name", "track", "kind", *ids), {2: named, 3: placed, 9: named, 10: named, 11: named}
+            lists(host, "start", "duration", "name", "track", "kind", *ids),
+            {2: named, 3: placed, 9: named, 10: named, 11: named},
         ),
         "device": counted(
             lists(device, "start", "duration", "name", "track", "kind", *on_device),
             {2: named, 3: placed, 10: none, 11: none, 12: described.__getitem__},
         ),
         "memory": counted(
-            lists(memory, "time", "track", "device_type", "device", "address", "bytes", "allocated", "reserved"), {1: placed}
+            lists(memory, "time", "track", "device_type", "device", "address", "bytes", "allocated", "reserved"),
+            {1: placed},
         ),
         "flows": counted(lists(flows, "time", "track", "identifier", "kind", "begins"), {1: placed}),
     }
