@@ -34,6 +34,7 @@ def _request() -> Request:
     parser.add_argument("--repeat", type=int, required=True, metavar="N", help="number of this repeat")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the files of the run")
     parser.add_argument("--token", metavar="T", help="name of this attempt; the newest attempt publishes")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="check.json of the environment this must still be")
     parser.add_argument(
         "--tensorboard", action="store_true", help="give the trace also the name *.pt.trace.json.gz for TensorBoard"
     )

@@ -37,6 +37,7 @@ rule environment:
         folder=subpath(output.check, parent=True),
         program=shown(SCRIPTS / "snapshot_env.py"),
         arguments=lambda wildcards: snapshot_arguments(wildcards.environment),
+        packages="built by conda" if USE_CONDA else fingerprint(),
     shell:
         'python3 {params.program:q} --environment {wildcards.environment} --prefix "$(cat {input:q})"'
         " {params.arguments} --output {params.folder:q} 2> >(tee {log:q} >&2)"

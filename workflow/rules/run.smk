@@ -29,5 +29,5 @@ rule run:
         variant=variant_digest,
         code=code_digest("runner", "run_workload.py"),
     shell:
-        "python3 {params.program:q} --spec {input.spec:q}"
+        "python3 {params.program:q} --spec {input.spec:q} --check {input.check:q}"
         " --repeat {wildcards.repeat} --output {params.folder:q}"

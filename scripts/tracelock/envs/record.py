@@ -23,6 +23,7 @@ from tracelock.envs.requirements import Requirement, lock_files, merge, read_req
 from tracelock.envs.snapshot import write_snapshot
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import write_json
+from tracelock.runner.fingerprint import fingerprint
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def record_environment(
     installed = read_installed(prefix)
     answer = hold_against(installed, locks, deep)
     write_snapshot(folder, environment, replace(installed, packages=answer.packages), answer.hashes)
-    more = {"deep": deep, "locks": [file_identity(path) for path in answer.files]}
+    now = {"fingerprint": fingerprint(prefix)}
+    more = {**now, "deep": deep, "locks": [file_identity(path) for path in answer.files]}
     write_json(folder / "check.json", {**answer.check.to_json(environment), **more})
     report(environment, answer.check, allow_unlocked)
     return answer.check
@@ -110,6 +112,10 @@ def _answer_for_venv(installed: Installed, locks: Locks, deep: bool) -> Answer:
 
 
 def _merged(paths: Sequence[Path], installed: Installed) -> dict[str, Requirement]:
+    for path in paths:
+        if path.suffix in (".yml", ".yaml") or path.name.endswith(".pin.txt"):
+            what = f"is a lock for conda, but {installed.prefix} is a venv"
+            raise TracelockError(Problem(str(path), what, "name its requirement files with hashes"))
     return merge([read_requirements(path, installed.python) for path in paths])
 
 

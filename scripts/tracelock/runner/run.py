@@ -12,10 +12,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.io import write_json
 from tracelock.runner.attempt import LOG, RECORD, Attempt
+from tracelock.runner.environment import environment_facts
 from tracelock.runner.gpu_probes import gpu_probe
 from tracelock.runner.lease import Lease, lease_device
 from tracelock.runner.probes import Probe, host_probe
@@ -42,6 +44,8 @@ class Request:
         Name of this attempt, or None for a random one.
     tensorboard
         Whether the trace also gets the name by which TensorBoard knows traces.
+    check
+        The gate's check.json: the run refuses an environment that has changed since.
     """
 
     spec: Path
@@ -49,6 +53,7 @@ class Request:
     output: Path
     token: str | None = None
     tensorboard: bool = False
+    check: Path | None = None
 
 
 def run(request: Request) -> Path:
@@ -62,6 +67,7 @@ def run(request: Request) -> Path:
         If a signal ended it. Nothing is left but log.txt.
     """
     spec = read_spec(request.spec)
+    environment = environment_facts(request.check)
     with stoppable(), ExitStack() as stack:
         attempt = Attempt(request.output, request.token)
         stack.callback(attempt.close)
@@ -73,7 +79,7 @@ def run(request: Request) -> Path:
             print(f"{spec.variant} [{request.repeat}]: {message}", file=outside)
 
         try:
-            attempt.publish(_run(request, spec, attempt, tell))
+            attempt.publish(_run(request, spec, environment, attempt, tell))
         except BaseException as error:
             raise _failed(error, attempt) from error
     return request.output / RECORD
@@ -97,7 +103,9 @@ def _problem(error: BaseException, attempt: Attempt) -> Problem:
     return Problem("the run failed", f"{type(error).__name__}: {what}", f"traceback in {attempt.folder / LOG}")
 
 
-def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], None]) -> list[str]:
+def _run(
+    request: Request, spec: Spec, environment: dict[str, Any], attempt: Attempt, tell: Callable[[str], None]
+) -> list[str]:
     """Measure, write everything to the attempt's folder, and return the names of the files."""
     threads = spec.settings.get("threads") or usable_cores()
     set_thread_variables(threads)
@@ -115,7 +123,7 @@ def _run(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
         around = Circumstances(
             spec, request.repeat, attempt.token, started, ended, device, lease.gpu, threads, torch.__version__
         )
-        document = record(around, prepared, measured, warnings)
+        document = {**record(around, prepared, measured, warnings), "environment_check": environment}
     names = [RECORD, SAMPLES, LOG, *document["profiled"]["traces"]]
     if request.tensorboard and document["profiled"]["trace"]:
         names.append(_standard_name(attempt.work, document["profiled"]["trace"]))

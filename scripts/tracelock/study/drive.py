@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from tracelock.errors import EXIT_FAILED
+from tracelock.io import read_json
+from tracelock.runner.fingerprint import fingerprint
 from tracelock.study.layout import ROOT, Layout
 from tracelock.study.load import load_plan, workflow_environments
 from tracelock.study.show import show_plan
@@ -53,7 +55,7 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     plan = load_plan(study, workflow_environments(study, use_conda))
     layout = Layout(plan, results)
     folder = Path(layout.base)
-    command = _command(study, results, profile, options)
+    command = _command(study, results, profile, [*options, *_changed_environments(folder)])
     if _nothing_to_do(folder, command):
         console.print(f"{plan.study.name}: everything is there already; nothing to run.")
         return Outcome(folder, 0, ran=False)
@@ -79,6 +81,19 @@ def _command(study: Path, results: str, profile: Path | None, options: Sequence[
         *options,
         *("--config", f"study={study}", f"results={results}"),
     ]
+
+
+def _changed_environments(folder: Path) -> list[str]:
+    """Return the options that have environments checked again that have changed since their last check."""
+    for check in folder.glob("envs/*/check.json"):
+        prefix = check.with_name("prefix.txt")
+        if prefix.is_file() and read_json(check, "envcheck").get("fingerprint") != fingerprint(_path_in(prefix)):
+            return ["--forcerun", "environment"]
+    return []
+
+
+def _path_in(file: Path) -> Path:
+    return Path(file.read_text(encoding="utf-8").strip())
 
 
 def _nothing_to_do(folder: Path, command: list[str]) -> bool:
@@ -127,7 +142,7 @@ def _follow(process: subprocess.Popen[bytes], layout: Layout, console: Console) 
 def _report_what_is_there(layout: Layout) -> None:
     """Compare and report the runs that succeeded: one failed variant does not take the others with it."""
     base = Path(layout.base)
-    steps = (
+    steps: tuple[tuple[str, list[str]], ...] = (
         ("compare.py", []),
         ("figures.py", ["--output", str(base / "figures")]),
         ("report.py", ["--output", str(base / "report.html")]),
