@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tracelock.envs.clients import HINT, SNAKEMAKE_NEEDS, Client, failed, find_clients
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
@@ -139,7 +140,6 @@ def creation_lock(prefix: Path, say: Callable[[str], None] | None = None) -> Ite
 def hold(prefix: Path, say: Callable[[str], None] | None = None) -> Callable[[], None]:
     """Take the lock of a folder of environments and return what gives it back (once; the end of the process does too).
 
-    For the Snakefile: taken while it is read, given back in ``onstart``, when Snakemake has created its environments.
     Does nothing below `prepare`, which holds the lock already.
     """
     if os.environ.get(HELD):
@@ -151,6 +151,21 @@ def hold(prefix: Path, say: Callable[[str], None] | None = None) -> Callable[[],
             os.close(held.pop())
 
     return release
+
+
+def hold_for(workflow: Any) -> Callable[[], None]:
+    """Take the lock for Snakemake's own creation of environments and return what gives it back.
+
+    Parameters
+    ----------
+    workflow
+        The object of that name in a Snakefile. Nothing is taken where it creates no environments: without conda, and
+        in the processes that Snakemake starts for its jobs.
+    """
+    settings = workflow.deployment_settings
+    if not workflow.is_main_process or "conda" not in {str(method) for method in settings.deployment_method}:
+        return lambda: None
+    return hold(Path(settings.conda_prefix or DEFAULT_PREFIX))
 
 
 def _acquire(prefix: Path, say: Callable[[str], None]) -> int:

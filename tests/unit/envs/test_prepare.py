@@ -219,6 +219,42 @@ def test_two_workflows_on_one_prefix(site: Site) -> None:
     assert site.done() == ["begin", "end"]
 
 
+HOLDING = """
+import sys
+from tracelock.envs.prepare import hold_for
+release = hold_for(workflow)
+onstart:
+    release()
+    sys.stderr.write("released" + chr(10))
+rule all:
+    output: "done"
+    conda: "envs/tiny.yaml"
+    shell: "sleep 1; touch {output}"
+"""
+
+
+def test_two_snakemakes_by_hand(site: Site) -> None:
+    """Without `prepare`: the Snakefile holds the lock while its environments are made, and not while its jobs run."""
+    other = make_workflow(site.root / "other project")
+    (site.root / "bin" / "activate").write_text("")
+    (site.root / "bin" / "bin").symlink_to(site.root / "bin")
+    held = site.root / "bin" / "hold"
+    held.touch()
+    for folder in (site.project, other):
+        (folder / "Snakefile").write_text(HOLDING)
+    command = [sys.executable, "-m", "snakemake", "--sdm", "conda", "--conda-prefix", str(site.prefix), "--cores", "1"]
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=site.project, **streams) as first:
+        until_begun(site, first)
+        with subprocess.Popen(command, cwd=other, **streams) as second:
+            until_waiting(second)
+            held.unlink()
+            said = [first.communicate(timeout=120)[0], second.communicate(timeout=120)[0]]
+    assert [first.returncode, second.returncode] == [0, 0], said
+    assert site.done() == ["begin", "end"]
+    assert all("released" in text for text in said)
+
+
 def test_killed_while_conda_goes_on(site: Site) -> None:
     """All in front are killed; the orphaned conda holds the lock until it ends. Then the work is done again."""
     held = site.root / "bin" / "hold"
