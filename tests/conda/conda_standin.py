@@ -28,7 +28,7 @@ ROOT = Path(os.environ["STANDIN_ROOT"])
 CACHE = Path(os.environ.get("CONDA_PKGS_DIRS", ROOT / "pkgs"))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A failure that conda would report, too."""
 
 
@@ -43,10 +43,10 @@ def download(line: str) -> Path:
         with urllib.request.urlopen(url, timeout=60) as answer:
             data = answer.read()
     except (urllib.error.URLError, OSError) as error:
-        raise Refused(f"{url}: {error}") from None
+        raise RefusedError(f"{url}: {error}") from None
     found = hashlib.new("md5" if len(wanted) == 32 else "sha256", data).hexdigest()
     if wanted and found != wanted:
-        raise Refused(f"ChecksumMismatchError: {url}: expected {wanted}, found {found}")
+        raise RefusedError(f"ChecksumMismatchError: {url}: expected {wanted}, found {found}")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}")
     part.write_bytes(data)
@@ -94,10 +94,12 @@ def create_solved(channels: list[str], specs: list[str], prefix: Path) -> None:
 
 def pip_install(lines: list[str], prefix: Path) -> None:
     """Install the section ``pip:`` of a yaml."""
+    if not lines:
+        return
     target = prefix / "lib" / next(path.name for path in prefix.glob("lib/python3.*")) / "site-packages"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), *lines]
     if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
-        raise Refused("pip failed")
+        raise RefusedError("pip failed")
 
 
 def write_history(prefix: Path, specs: list[str]) -> None:
@@ -112,7 +114,7 @@ def create(arguments: argparse.Namespace) -> None:
     """``conda create --file LIST --prefix P`` and ``conda env create --file YAML --prefix P``."""
     prefix, text = Path(arguments.prefix), Path(arguments.file).read_text(encoding="utf-8")
     if (prefix / "conda-meta").exists():
-        raise Refused(f"prefix already exists: {prefix}")
+        raise RefusedError(f"prefix already exists: {prefix}")
     specs: list[str] = []
     if arguments.command == "create":
         create_explicit([line.strip() for line in text.splitlines() if line.strip() and line[0] not in "#@"], prefix)

@@ -37,6 +37,7 @@ repeats: 2
 timing: {{warmup_steps: 1, steps: 4}}
 profiler: {{wait: 0, warmup: 1, active: 2}}
 limits: {{max_duration_s: 60}}
+remedies: {{test: false}}
 """
 
 MakeProject = Callable[..., Project]

@@ -17,7 +17,7 @@ from tracelock.envs.gate import (
     unlocked_check,
 )
 from tracelock.envs.installed import Installed, read_installed
-from tracelock.envs.manifest import read_manifest
+from tracelock.envs.manifest import read_manifest, this_platform
 from tracelock.envs.package import Package, completed
 from tracelock.envs.requirements import Requirement, lock_files, merge, read_requirements
 from tracelock.envs.snapshot import write_snapshot
@@ -97,8 +97,14 @@ def hold_against(installed: Installed, locks: Locks, deep: bool = False) -> Answ
         return _answer_for_venv(installed, locks, deep)
     if not locks.files:
         return Answer(unlocked_check(installed), installed.packages, {}, ())
-    locked = locked_packages(locks.files, locks.platform)
+    locked = locked_packages(locks.files, locks.platform or _platform(installed))
     return Answer(check_packages(installed, locked, deep), completed(installed.packages, locked), {}, locks.files)
+
+
+def _platform(installed: Installed) -> str:
+    """Return the platform that a prefix was built for, which need not be this machine's."""
+    subdirs = [p.subdir for p in installed.conda if p.subdir and p.subdir != "noarch"]
+    return max(set(subdirs), key=subdirs.count) if subdirs else this_platform()
 
 
 def _answer_for_venv(installed: Installed, locks: Locks, deep: bool) -> Answer:
