@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from builders import (
@@ -22,12 +24,23 @@ from builders import (
 )
 from hypothesis import strategies as st
 
+from tracelock.analysis import intervals
 from tracelock.trace.columns import DeviceKind, Trace
 
 END = 120  # nanoseconds that such a trace lasts
 MAIN, BACKWARD = 1, 2
 _OPERATORS = ("aten::mm", "aten::add", "aten::item", "autograd::engine::evaluate_function: MmBackward0")
 _KERNELS = ("gemm", "ncclDevKernel_AllReduce", "elementwise", "volta_h884gemm")
+
+
+@contextmanager
+def in_chunks_of(rows: int) -> Iterator[None]:
+    """Let the analyses copy at most so many rows at once, as they do with columns of millions."""
+    before, intervals.CHUNK = intervals.CHUNK, rows
+    try:
+        yield
+    finally:
+        intervals.CHUNK = before
 
 
 @st.composite

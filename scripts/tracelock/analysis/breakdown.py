@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tracelock.analysis.intervals import EMPTY, Intervals, Mask, join, lengths_within, union
+from tracelock.analysis.intervals import EMPTY, Intervals, cover, join, lengths_within
 from tracelock.analysis.model import Breakdown
 from tracelock.analysis.names import is_collective_call, is_loading, is_step, matching
 from tracelock.analysis.nesting import of_kinds
@@ -46,19 +46,15 @@ def _roles(trace: Trace, is_collective: Callable[[str], bool]) -> Iterator[Inter
     """Yield the time of each role but the last."""
     device, host = trace.device, trace.host
     for kind in (DeviceKind.KERNEL, DeviceKind.MEMCPY, DeviceKind.MEMSET):
-        yield _covered(device.start, device.duration, device.kind == kind)
+        yield cover(device.start, device.duration, device.kind == kind)
     named = of_kinds(host, (HostKind.OPERATOR, HostKind.ANNOTATION))
     named &= ~matching(trace.texts, host.name, is_step)
     communication = named & matching(trace.texts, host.name, is_collective)
     loading = named & matching(trace.texts, host.name, is_loading)
-    yield _covered(host.start, host.duration, communication)
-    yield _covered(host.start, host.duration, of_kinds(host, (HostKind.RUNTIME,)))
-    yield _covered(host.start, host.duration, loading)
-    yield _covered(host.start, host.duration, named)
-
-
-def _covered(start: Int64, duration: Int64, rows: Mask) -> Intervals:
-    return union(start[rows], start[rows] + duration[rows])
+    yield cover(host.start, host.duration, communication)
+    yield cover(host.start, host.duration, of_kinds(host, (HostKind.RUNTIME,)))
+    yield cover(host.start, host.duration, loading)
+    yield cover(host.start, host.duration, named)
 
 
 def to_breakdown(parts: Int64 | list[float]) -> Breakdown:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tracelock.analysis.intervals import EMPTY, Intervals, Mask, clip, join, length, subtract, union
+from tracelock.analysis.intervals import Intervals, Mask, clip, cover, join, length, subtract
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.names import is_collective_kernel, matching
 from tracelock.trace.columns import DeviceKind, DeviceRows, Int64, Trace
@@ -55,16 +55,11 @@ def device_times(trace: Trace) -> list[DeviceTime]:
 
 def _device_time(rows: DeviceRows, device: int, mine: Mask, communicates: Mask) -> DeviceTime:
     kernels = mine & (rows.kind == DeviceKind.KERNEL)
-    compute = _covered(rows, kernels & ~communicates)
-    communication = _covered(rows, kernels & communicates)
-    memory = _covered(rows, mine & ~kernels)
+    compute = cover(rows.start, rows.duration, kernels & ~communicates)
+    communication = cover(rows.start, rows.duration, kernels & communicates)
+    memory = cover(rows.start, rows.duration, mine & ~kernels)
     every_kernel = join(compute, communication)
     return DeviceTime(device, compute, communication, memory, every_kernel, join(every_kernel, memory))
-
-
-def _covered(rows: DeviceRows, chosen: Mask) -> Intervals:
-    start = rows.start[chosen]
-    return union(start, start + rows.duration[chosen]) if len(start) else EMPTY
 
 
 def utilization(time: DeviceTime, low: int, high: int) -> float | None:

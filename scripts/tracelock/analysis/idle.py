@@ -12,23 +12,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tracelock.analysis.groups import group
 from tracelock.analysis.intervals import (
     EMPTY,
     Intervals,
     Mask,
+    chunks,
+    cover,
     intersect,
     join,
     length,
     lengths_within,
     subtract,
-    union,
 )
 from tracelock.analysis.intervals import gaps as free_of
 from tracelock.analysis.links import Links
 from tracelock.analysis.model import HostIdle, IdleCauses
 from tracelock.analysis.names import is_collective_call, is_loading, is_step, is_synchronising, matching
-from tracelock.analysis.nesting import inner_parts, of_kinds, parents
+from tracelock.analysis.nesting import inner_parts, of_kinds, parents, times
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
 CAUSES = ("dataloader", "host", "synchronization", "launch", "communication", "unattributed")
@@ -60,26 +60,28 @@ class HostTime:
         """Take the rows of `trace`; `main` is the track of the training loop, -1 where unknown."""
         self.trace, self.main = trace, main
         self._active = of_kinds(trace.host, _ACTIVE)
-        self._by_track: dict[int, tuple[Int64, dict[str, Intervals]]] = {}
+        self._by_track: dict[int, dict[str, Intervals]] = {}
 
-    def of(self, track: int) -> tuple[Int64, dict[str, Intervals]]:
-        """Return the rows of a thread, and its time by cause in order of precedence."""
+    def of(self, track: int) -> dict[str, Intervals]:
+        """Return the time of a thread by cause, in order of precedence."""
         if track not in self._by_track:
-            rows = np.flatnonzero(self._active & (self.trace.host.track == track))
-            self._by_track[track] = rows, self._roles(rows)
+            self._by_track[track] = self._roles(self.rows(track))
         return self._by_track[track]
 
-    def _roles(self, rows: Int64) -> dict[str, Intervals]:
-        host, texts = self.trace.host, self.trace.texts
-        named = of_kinds(host, (HostKind.PYTHON,))[rows]
-        names = np.where(named, np.int32(-1), host.name[rows])  # a frame may be called anything
-        asked = {"dataloader": is_loading, "synchronization": is_synchronising, "communication": is_collective_call}
-        roles = {cause: self._covered(rows[matching(texts, names, ask)]) for cause, ask in asked.items()}
-        return {**roles, "host": self._covered(rows)}
+    def rows(self, track: int) -> Mask:
+        """Return which host rows tell what a thread was doing."""
+        mine: Mask = self._active & (self.trace.host.track == track)
+        return mine
 
-    def _covered(self, rows: Int64) -> Intervals:
-        start = self.trace.host.start[rows]
-        return union(start, start + self.trace.host.duration[rows])
+    def _roles(self, rows: Mask) -> dict[str, Intervals]:
+        host, texts = self.trace.host, self.trace.texts
+        named = rows & ~of_kinds(host, (HostKind.PYTHON,))  # a frame may be called anything
+        asked = {"dataloader": is_loading, "synchronization": is_synchronising, "communication": is_collective_call}
+        roles = {
+            cause: cover(host.start, host.duration, named & matching(texts, host.name, ask))
+            for cause, ask in asked.items()
+        }
+        return {**roles, "host": cover(host.start, host.duration, rows)}
 
 
 def idle_causes(trace: Trace, links: Links, chosen: Mask, busy: Intervals, host_time: HostTime) -> Idle:
@@ -133,29 +135,33 @@ def _filled(start: Int64, end: Int64) -> Intervals:
 
 def _divide(idle: Idle, waited: Intervals, track: int, host_time: HostTime) -> Intervals:
     """Add to `idle` what the thread was doing in the time `waited`; return the time in which it has no row."""
-    rows, roles = host_time.of(track)
-    for cause, role in roles.items():
+    for cause, role in host_time.of(track).items():
         held = intersect(waited, role)
         idle.causes[cause] += length(held)
-        if cause == "host":
-            _name(idle, host_time.trace, rows, held)
+        if cause == "host" and len(held):
+            _name(idle, host_time.trace, host_time.rows(track), held)
         waited = subtract(waited, role)
     return waited
 
 
-def _name(idle: Idle, trace: Trace, rows: Int64, held: Intervals) -> None:
-    """Add the time `held` of a thread to the names of its innermost rows."""
-    start = trace.host.start[rows]
-    within = lengths_within(held, start, start + trace.host.duration[rows])
-    rows, start, within = rows[within > 0], start[within > 0], within[within > 0]
-    if not len(rows):
-        return
-    end = start + trace.host.duration[rows]
-    low, high, above = inner_parts(start, end, parents(start, end))
-    inner = np.bincount(above, weights=lengths_within(held, low, high), minlength=len(rows))
-    own = within - inner.astype(np.int64)
-    groups = group(trace.host.name[rows])
-    for name, time in zip(groups.keys[0].tolist(), groups.total(own).tolist(), strict=True):
-        text = trace.texts[name] if name >= 0 else ""
+def _name(idle: Idle, trace: Trace, chosen: Mask, held: Intervals) -> None:
+    """Add the time `held` of a thread to the names of the innermost of the `chosen` rows."""
+    rows = _overlapping(trace, chosen, held)
+    start, end = times(trace.host, rows)
+    names = trace.host.name[rows] + 1
+    own = np.bincount(names, weights=lengths_within(held, start, end))
+    for low, high, above in inner_parts(start, end, parents(start, end)):
+        own -= np.bincount(names[above], weights=lengths_within(held, low, high), minlength=len(own))
+    for name in np.flatnonzero(own).tolist():
+        text = trace.texts[name - 1] if name else ""
         text = OUTSIDE if is_step(text) else text
-        idle.host[text] = idle.host.get(text, 0) + time
+        idle.host[text] = idle.host.get(text, 0) + int(own[name])
+
+
+def _overlapping(trace: Trace, chosen: Mask, held: Intervals) -> Int32:
+    """Return the positions of the `chosen` host rows that hold some of the time `held`."""
+    found = []
+    for part in chunks(len(chosen)):
+        rows = (np.flatnonzero(chosen[part]) + part.start).astype(np.int32)
+        found.append(rows[lengths_within(held, *times(trace.host, rows)) > 0])
+    return np.concatenate(found)

@@ -6,6 +6,7 @@ int64 nanoseconds; an interval [start, end) holds its start and not its end; emp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from tracelock.trace.columns import Int64
 
 Mask = npt.NDArray[np.bool_]
+CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,27 @@ def union(start: Int64, end: Int64) -> Intervals:
         Rows in any order, shape (n,), ns. Rows sorted by start, as those of a trace are, cost no sorting.
 
     """
+    parts = [_union(start[part], end[part]) for part in chunks(len(start))]
+    if len(parts) < 2:
+        return parts[0] if parts else EMPTY
+    return _union(np.concatenate([each.start for each in parts]), np.concatenate([each.end for each in parts]))
+
+
+def cover(start: Int64, duration: Int64, chosen: Mask) -> Intervals:
+    """Return the set that the chosen ones of the rows cover; shape (n,) each, ns. Copies a chunk at a time."""
+    parts = []
+    for part in chunks(len(start)):
+        begun = start[part][chosen[part]]
+        parts.append(_union(begun, begun + duration[part][chosen[part]]))
+    return join(*parts)
+
+
+def chunks(length: int) -> Iterator[slice]:
+    """Yield slices of at most `CHUNK` rows that make up `length`, so that copies stay small beside the columns."""
+    yield from (slice(low, min(low + CHUNK, length)) for low in range(0, length, CHUNK))
+
+
+def _union(start: Int64, end: Int64) -> Intervals:
     if not len(start):
         return EMPTY
     if not _ascending(start):
@@ -111,10 +134,13 @@ def length(held: Intervals) -> int:
 
 def lengths_within(held: Intervals, low: Int64, high: Int64) -> Int64:
     """Return how much time `held` holds of each [low, high), ns, shape of `low`; 0 where high <= low."""
+    within = np.zeros(len(low), np.int64)
     if not len(held):
-        return np.zeros(len(low), np.int64)
+        return within
     before = np.cumsum(held.end - held.start) - (held.end - held.start)
-    within: Int64 = _held_until(held, before, np.maximum(low, high)) - _held_until(held, before, low)
+    for part in chunks(len(low)):
+        upper = np.maximum(low[part], high[part])
+        within[part] = _held_until(held, before, upper) - _held_until(held, before, low[part])
     return within
 
 

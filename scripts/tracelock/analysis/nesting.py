@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracelock.analysis.intervals import Mask
+from tracelock.analysis.intervals import Mask, chunks
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64
 
 CALLS = (HostKind.OPERATOR, HostKind.ANNOTATION, HostKind.RUNTIME, HostKind.DRIVER)
@@ -49,12 +49,26 @@ def nest(host: HostRows, kinds: tuple[HostKind, ...] = CALLS) -> Tree:
     parent = np.full(len(host), -1, np.int32)
     self_time = np.zeros(len(host), np.int64)
     for rows in by_thread(host, kinds):
-        start = host.start[rows]
-        end = start + host.duration[rows]
+        start, end = times(host, rows)
         local = parents(start, end)
         self_time[rows] = own_times(start, end, local)
-        parent[rows] = np.where(local < 0, np.int32(-1), rows[local])
+        parent[rows] = to_rows(local, rows)
     return Tree(kinds, parent, self_time)
+
+
+def times(host: HostRows, rows: Int32 | Int64) -> tuple[Int64, Int64]:
+    """Return start and end of the rows at some positions, ns."""
+    start = host.start[rows]
+    end = host.duration[rows]
+    end += start
+    return start, end
+
+
+def to_rows(local: Int32, rows: Int32) -> Int32:
+    """Return positions among some rows as positions among all host rows; -1 stays."""
+    found = rows[local]
+    found[local < 0] = -1
+    return found
 
 
 def parents(start: Int64, end: Int64) -> Int32:
@@ -65,11 +79,22 @@ def parents(start: Int64, end: Int64) -> Int32:
     start, end
         The rows of one thread by start, then longest first; shape (n,), ns.
 
-    Notes
-    -----
-    Each row begins at the row before it and climbs for as long as it stands at one that has ended. Where that row has
-    climbed already, its own place is the next to try: everything between the two ended earlier. All rows climb
-    at once, so a flat list of n rows takes log2(n) rounds and the work stays near n.
+    """
+    above = np.empty(len(start), np.int32)
+    around = np.empty(0, np.int32)  # the last row so far and all rows around it, outermost first
+    for part in chunks(len(start)):
+        rows = np.concatenate((around, np.arange(part.start, part.stop, dtype=np.int32)))
+        found = _climb(start[rows], end[rows])[len(around) :]
+        above[part] = np.where(found < 0, np.int32(-1), rows[found])
+        around = _with_ancestors(above, part.stop - 1)
+    return above
+
+
+def _climb(start: Int64, end: Int64) -> Int32:
+    """Let each row begin at the row before it, and climb for as long as it stands at one that has ended.
+
+    Where that row has climbed already, its own place is the next to try: everything between the two ended earlier. All
+    rows climb at once, so a flat list of n rows takes log2(n) rounds and the work stays near n.
     """
     above = np.arange(-1, len(start) - 1, dtype=np.int32)
     climbing = np.flatnonzero(end[:-1] <= start[1:]) + 1
@@ -80,34 +105,54 @@ def parents(start: Int64, end: Int64) -> Int32:
     return above
 
 
+def _with_ancestors(above: Int32, row: int) -> Int32:
+    chain = []
+    while row >= 0:
+        chain.append(row)
+        row = int(above[row])
+    return np.array(chain[::-1], np.int32)
+
+
 def own_times(start: Int64, end: Int64, parent: Int32) -> Int64:
     """Return how long each row was the innermost: its duration less what the rows begun inside it cover, ns.
 
     The own times of a thread add up to the time that its rows cover, however they cross.
     """
-    low, high, above = inner_parts(start, end, parent)
-    covered = np.bincount(above, weights=high - low, minlength=len(start))  # exact below 2**53 ns = 104 days
-    return end - start - covered.astype(np.int64)
+    own = end - start
+    for low, high, above in inner_parts(start, end, parent):
+        np.subtract.at(own, above, high - low)
+    return own
 
 
-def inner_parts(start: Int64, end: Int64, parent: Int32) -> tuple[Int64, Int64, Int32]:
-    """Return for each row that has a parent what it and the rows inside it cover of the parent: start, end, parent."""
-    child = np.flatnonzero(parent >= 0)
-    above = parent[child]
-    return start[child], np.minimum(_reach(end, parent)[child], end[above]), above
+def inner_parts(start: Int64, end: Int64, parent: Int32) -> Iterator[tuple[Int64, Int64, Int32]]:
+    """Yield, a chunk at a time, what each row that has a parent covers of it together with the rows inside.
+
+    The parts of one parent do not overlap. Start, end (ns) and parent, shape (k,) each.
+    """
+    reach = _reach(end, parent)
+    for part in chunks(len(start)):
+        child = np.flatnonzero(parent[part] >= 0) + part.start
+        above = parent[child]
+        yield start[child], np.minimum(reach[child], end[above]), above
 
 
 def _reach(end: Int64, parent: Int32) -> Int64:
-    """Return the latest end of each row and all rows inside it; another than its own only where rows cross."""
-    reach = end.copy()
-    child = np.flatnonzero(parent >= 0)
-    child = child[end[child] > end[parent[child]]]
+    """Return the latest end of each row and all rows inside it: its own unless rows cross."""
+    crossing = [_crossing(end, parent, part) for part in chunks(len(end))]
+    child = np.concatenate(crossing) if crossing else np.empty(0, np.int64)
+    reach = end.copy() if len(child) else end
     while len(child):
         above = parent[child]
         np.maximum.at(reach, above, reach[child])
         child = np.unique(above[parent[above] >= 0])
         child = child[reach[child] > reach[parent[child]]]
     return reach
+
+
+def _crossing(end: Int64, parent: Int32, part: slice) -> Int64:
+    child = np.flatnonzero(parent[part] >= 0) + part.start
+    crossing: Int64 = child[end[child] > end[parent[child]]]
+    return crossing
 
 
 def outermost(label: Int32, parent: Int32, rows: Int64) -> Mask:

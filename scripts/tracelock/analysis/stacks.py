@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tracelock.analysis.intervals import Mask
-from tracelock.analysis.nesting import by_thread, of_kinds, parents
+from tracelock.analysis.intervals import Mask, chunks
+from tracelock.analysis.nesting import by_thread, of_kinds, parents, times, to_rows
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64, Trace
 
 UInt64 = npt.NDArray[np.uint64]
@@ -55,22 +55,20 @@ def _enclosing_frames(host: HostRows) -> Int32:
     """Return for each operator, label and frame the innermost Python frame around it, -1 without; shape (host,)."""
     found = np.full(len(host), -1, np.int32)
     for rows in by_thread(host, _FRAMED):
-        start = host.start[rows]
-        above = parents(start, start + host.duration[rows])
+        above = parents(*times(host, rows))
         is_frame = host.kind[rows] == HostKind.PYTHON
-        _skip(above, is_frame)
-        found[rows] = np.where(above < 0, np.int32(-1), rows[above])
+        for part in chunks(len(rows)):
+            _skip(above, is_frame, part)
+        found[rows] = to_rows(above, rows)
     return found
 
 
-def _skip(above: Int32, wanted: Mask) -> None:
-    """Let each row point at the innermost wanted row around it."""
-    climbing = np.flatnonzero(above >= 0)
-    climbing = climbing[~wanted[above[climbing]]]
-    while len(climbing):
+def _skip(above: Int32, wanted: Mask, part: slice) -> None:
+    """Let each row of a part point at the innermost wanted row around it."""
+    climbing = np.flatnonzero(above[part] >= 0) + part.start
+    while len(climbing := climbing[~wanted[above[climbing]]]):
         above[climbing] = above[above[climbing]]
         climbing = climbing[above[climbing] >= 0]
-        climbing = climbing[~wanted[above[climbing]]]
 
 
 def _path_ids(name: Int32, frame: Int32, rows: Int64) -> Int64:

@@ -9,7 +9,7 @@ import pytest
 from builders import annotation, kernel, launch, loading, make_trace, memcpy, op, runtime, step
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import traces
+from strategies import in_chunks_of, traces
 
 import tracelock
 from tracelock.analysis import Analysis, analyze
@@ -84,6 +84,13 @@ def shifted(trace: Trace, later: int) -> Trace:
     return replace(
         trace, host=replace(host, start=host.start + later), device=replace(device, start=device.start + later)
     )
+
+
+@given(traces(), st.integers(1, 5))
+def test_figures_do_not_depend_on_how_many_rows_are_copied_at_once(trace: Trace, chunk: int) -> None:
+    with in_chunks_of(chunk):
+        found = analyze(trace)
+    assert found == analyze(trace)
 
 
 def test_the_package_offers_reading_and_analysing() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from builders import OnDevice, annotation, frame, kernel, launch, loading, make_trace, op, runtime, step
 from hypothesis import given
-from strategies import traces
+from hypothesis import strategies as st
+from strategies import in_chunks_of, traces
 
 from tracelock.analysis.gpu import device_times
 from tracelock.analysis.idle import CAUSES, OUTSIDE, HostTime, Idle, idle_causes
@@ -144,11 +145,13 @@ def cause_at(trace: Trace, launched: int, main: int, tick: int) -> tuple[str, st
     return mine or (doing(trace, main, tick) if main >= 0 else None) or ("unattributed", "")
 
 
-@given(traces())
-def test_causes_are_those_counted_nanosecond_by_nanosecond(trace: Trace) -> None:
+@given(traces(), st.sampled_from((2, 1 << 20)))
+def test_causes_are_those_counted_nanosecond_by_nanosecond(trace: Trace, chunk: int) -> None:
+    with in_chunks_of(chunk):
+        every = divided(trace)
     links = link(trace, nest(trace.host))
     main = find_windows(trace, links).track
-    for device, idle in zip(device_times(trace), divided(trace), strict=True):
+    for device, idle in zip(device_times(trace), every, strict=True):
         free = gaps(device.busy, *device.span)
         mine = np.flatnonzero(is_busy(trace.device) & (trace.device.device == device.device))
         mine = mine[trace.device.duration[mine] > 0]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import in_chunks_of
 
 from tracelock.analysis.intervals import (
     EMPTY,
     Intervals,
     clip,
+    cover,
     gaps,
     intersect,
     join,
@@ -40,9 +42,11 @@ def is_canonical(held: Intervals) -> bool:
     return bool((held.start < held.end).all() and (held.start[1:] > held.end[:-1]).all())
 
 
-@given(rows)
-def test_union_holds_what_any_row_covers(pairs: list[tuple[int, int]]) -> None:
+@given(rows, st.integers(1, 5))
+def test_union_holds_what_any_row_covers(pairs: list[tuple[int, int]], chunk: int) -> None:
     held = made(pairs)
+    with in_chunks_of(chunk):
+        assert ticks(made(pairs)) == ticks(held)
     assert ticks(held) == ticks_of(pairs)
     assert is_canonical(held)
     assert length(held) == len(ticks_of(pairs))
@@ -58,6 +62,15 @@ def test_two_sets(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> 
     ):
         assert ticks(combine(one, other)) == expected
         assert is_canonical(combine(one, other))
+
+
+@given(rows, st.lists(st.booleans(), min_size=12, max_size=12), st.integers(1, 5))
+def test_cover_is_the_union_of_the_chosen(pairs: list[tuple[int, int]], chosen: list[bool], chunk: int) -> None:
+    start, duration = np.array(pairs, np.int64).reshape(-1, 2).T
+    with in_chunks_of(chunk):
+        held = cover(start, duration, np.array(chosen[: len(pairs)], np.bool_))
+    assert ticks(held) == ticks_of([pair for pair, kept in zip(pairs, chosen, strict=False) if kept])
+    assert is_canonical(held)
 
 
 @given(rows, st.integers(-8, END + 8), st.integers(-8, END + 8))

@@ -6,7 +6,7 @@ import numpy as np
 from builders import annotation, frame, launch, make_trace, op
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import END, traces
+from strategies import END, in_chunks_of, traces
 
 from tracelock.analysis.nesting import CALLS, nest, outermost, own_times, parents
 from tracelock.trace.columns import HostKind, Trace
@@ -37,17 +37,19 @@ def innermost(start: list[int], end: list[int], tick: int) -> int | None:
     return max(open_rows, default=None)
 
 
-@given(spans)
-def test_parents_are_those_of_a_stack(pairs: list[tuple[int, int]]) -> None:
+@given(spans, st.integers(1, 6) | st.just(1 << 20))
+def test_parents_are_those_of_a_stack(pairs: list[tuple[int, int]], chunk: int) -> None:
     start, end = columns(pairs)
-    assert parents(start, end).tolist() == stack_parents(start.tolist(), end.tolist())
+    with in_chunks_of(chunk):
+        assert parents(start, end).tolist() == stack_parents(start.tolist(), end.tolist())
 
 
-@given(spans)
-def test_own_time_is_when_a_row_is_the_innermost(pairs: list[tuple[int, int]]) -> None:
+@given(spans, st.integers(1, 6) | st.just(1 << 20))
+def test_own_time_is_when_a_row_is_the_innermost(pairs: list[tuple[int, int]], chunk: int) -> None:
     start, end = columns(pairs)
     owners = [innermost(start.tolist(), end.tolist(), tick) for tick in range(50)]
-    assert own_times(start, end, parents(start, end)).tolist() == [owners.count(row) for row in range(len(pairs))]
+    with in_chunks_of(chunk):
+        assert own_times(start, end, parents(start, end)).tolist() == [owners.count(row) for row in range(len(pairs))]
 
 
 def test_a_long_flat_list_and_a_deep_one() -> None:
