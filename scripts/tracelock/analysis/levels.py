@@ -15,6 +15,8 @@ from tracelock.trace.columns import Int64, Trace
 # c10::DeviceType, as "Device Type" of a record has it
 DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 9: "xla", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
 
+DEVICES = 1 << 16  # more than an int16 counts
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -43,21 +45,19 @@ class Levels:
 def device_levels(trace: Trace) -> list[Levels]:
     """Return the levels of each device that has records: the host first, then by type and ordinal."""
     memory = trace.memory
-    keys = np.stack((memory.device_type.astype(np.int64), memory.device.astype(np.int64)), axis=1)
-    return [
-        _levels(trace, np.flatnonzero((keys == key).all(axis=1)), int(key[0]), int(key[1]))
-        for key in np.unique(keys, axis=0)
-    ]
+    places = memory.device_type.astype(np.int64) * DEVICES + memory.device + 1  # one number a device; -1 becomes 0
+    return [_levels(trace, np.flatnonzero(places == place), place) for place in np.unique(places).tolist()]
 
 
-def _levels(trace: Trace, rows: Int64, kind: int, ordinal: int) -> Levels:
+def _levels(trace: Trace, rows: Int64, place: int) -> Levels:
+    kind, ordinal = place // DEVICES, place % DEVICES - 1
     memory = trace.memory
     counted = rows[memory.allocated[rows] >= 0]
     totals = len(counted) > 0
     kept = counted if totals else rows
     change = memory.bytes[kept]
     reserved = memory.reserved[kept]
-    name = DEVICE_TYPES.get(kind, f"device type {kind}")
+    name = DEVICE_TYPES.get(kind, f"device type {kind}" if kind >= 0 else "unknown device")
     return Levels(
         device=name if ordinal < 0 else f"{name}:{ordinal}",
         ordinal=ordinal,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tracelock.analysis.collective_calls import HOST, Call
 from tracelock.analysis.groups import group
@@ -16,9 +17,10 @@ from tracelock.analysis.names import is_loading, is_step, matching
 from tracelock.analysis.nesting import Tree, of_kinds
 from tracelock.analysis.operators import operator_rows
 from tracelock.analysis.sections import MainThread, Thread, Threads
-from tracelock.trace.columns import HostKind, Trace, Track
+from tracelock.trace.columns import HostKind, Int64, Trace, Track
 
 ENGINE = "autograd::engine::evaluate_function"
+Rows = npt.NDArray[np.intp]
 REPEATS = 8  # calls that tell a fast one from a slow one
 
 
@@ -37,11 +39,14 @@ def threads(trace: Trace, tree: Tree, calls: Sequence[Call], low: int, high: int
     main = _main(trace, busy)
     if main is None or high <= low:
         return None
-    roles = {track: _role(trace, hosted, track, main) for track in busy}
-    items = [_thread(trace, track, roles[track], time, low, high) for track, time in busy.items()]
+    roles = _roles(hosted, _backward_tracks(trace), busy, main)
+    called = _operators_by_track(trace, low, high)
+    items = [
+        _thread(trace.tracks[track], roles[track], time, called[track], high - low) for track, time in busy.items()
+    ]
     together = length(join(*busy.values()))
     return Threads(
-        window_us=(high - low) / 1000,
+        window_us=window / 1000,
         main_us=_main_thread(trace, hosted, busy, roles, (low, high)),
         items=tuple(sorted(items, key=lambda item: (-item.busy_us, item.name))),
         concurrency=sum(map(length, busy.values())) / together if together else None,
@@ -54,7 +59,10 @@ def _busy(trace: Trace, hosted: Sequence[Call]) -> dict[int, Intervals]:
     """Return when each track worked or waited in a row of its own."""
     host = trace.host
     rows = of_kinds(host, (HostKind.OPERATOR, HostKind.RUNTIME, HostKind.DRIVER)) & ~_steps(trace) | _waits(trace)
-    found = {int(track): _covered(trace, rows & (host.track == track)) for track in np.unique(host.track[rows])}
+    chosen = np.flatnonzero(rows)
+    chosen = chosen[np.argsort(host.track[chosen], kind="stable")]
+    bounds = np.flatnonzero(np.diff(host.track[chosen])) + 1
+    found = {int(host.track[part[0]]): _covered(trace, part) for part in np.split(chosen, bounds) if len(part)}
     for track in {call.track for call in hosted}:
         found[track] = join(found.get(track, EMPTY), _collectives(hosted, track))
     return found
@@ -68,7 +76,7 @@ def _waits(trace: Trace) -> Mask:
     return matching(trace.texts, trace.host.name, is_loading)
 
 
-def _covered(trace: Trace, rows: Mask) -> Intervals:
+def _covered(trace: Trace, rows: Mask | Rows) -> Intervals:
     return union(trace.host.start[rows], trace.host.start[rows] + trace.host.duration[rows])
 
 
@@ -83,30 +91,32 @@ def _main(trace: Trace, busy: dict[int, Intervals]) -> int | None:
     for marks in (_steps(trace), _waits(trace)):
         if marks.any():
             return int(np.bincount(host.track[marks]).argmax())
-    forward = [track for track in busy if not _runs_backward(trace, track)] or list(busy)
+    backward = _backward_tracks(trace)
+    forward = [track for track in busy if track not in backward] or list(busy)
     return max(forward, key=lambda track: (length(busy[track]), -track), default=None)
 
 
-def _runs_backward(trace: Trace, track: int) -> bool:
+def _backward_tracks(trace: Trace) -> set[int]:
+    """Return the tracks that run backward passes: the autograd engine's rows, or rows of another forward thread."""
     host = trace.host
-    mine = host.track == track
-    engine = matching(trace.texts, host.name[mine], lambda name: name.startswith(ENGINE))
-    return bool(engine.any() or (host.forward_thread[mine] > 0).any())
+    engine = matching(trace.texts, host.name, lambda name: name.startswith(ENGINE))
+    return set(np.unique(host.track[engine | (host.forward_thread > 0)]).tolist())
 
 
-def _role(trace: Trace, hosted: Sequence[Call], track: int, main: int) -> str:
-    if track == main:
-        return "main"
-    if any(call.track == track for call in hosted):
-        return "communication"
-    return "backward" if _runs_backward(trace, track) else "other"
+def _roles(hosted: Sequence[Call], backward: set[int], busy: dict[int, Intervals], main: int) -> dict[int, str]:
+    known = dict.fromkeys(backward, "backward") | {call.track: "communication" for call in hosted} | {main: "main"}
+    return {track: known.get(track, "other") for track in busy}
 
 
-def _thread(trace: Trace, track: int, role: str, busy: Intervals, low: int, high: int) -> Thread:
+def _operators_by_track(trace: Trace, low: int, high: int) -> Int64:
     host = trace.host
-    operators = operator_rows(trace) & (host.track == track) & (host.start >= low) & (host.start < high)
+    chosen = operator_rows(trace) & (host.start >= low) & (host.start < high)
+    return np.bincount(host.track[chosen], minlength=len(trace.tracks))
+
+
+def _thread(track: Track, role: str, busy: Intervals, operators: np.int64, window: int) -> Thread:
     time = length(busy)
-    return Thread(_name(trace.tracks[track]), role, time / 1000, time / (high - low), int(operators.sum()))
+    return Thread(_name(track), role, time / 1000, time / window, int(operators))
 
 
 def _name(track: Track) -> str:
