@@ -40,10 +40,8 @@ def threads(trace: Trace, tree: Tree, calls: Sequence[Call], low: int, high: int
     if main is None or high <= low:
         return None
     roles = _roles(hosted, _backward_tracks(trace), busy, main)
-    called = _operators_by_track(trace, low, high)
-    items = [
-        _thread(trace.tracks[track], roles[track], time, called[track], high - low) for track, time in busy.items()
-    ]
+    called, window = _operators_by_track(trace, low, high), high - low
+    items = [_thread(trace.tracks[track], roles[track], time, called[track], window) for track, time in busy.items()]
     together = length(join(*busy.values()))
     return Threads(
         window_us=window / 1000,
