@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from tracelock.envs.spec import CHANNEL_HOST, read_spec, read_text
@@ -141,6 +143,21 @@ def envs_folder(root: Path, mirrors: Mirrors | None = None) -> Path:
         if path.name not in wanted and path.suffix in (".yaml", ".txt"):
             path.unlink(missing_ok=True)
     return folder
+
+
+def envs_for_workflow(root: Path, config: Mapping[str, Any]) -> Path:
+    """Return `envs_folder` for a Snakefile, with the mirrors of the variable or else of Snakemake's config.
+
+    Raises
+    ------
+    SystemExit
+        With one line for each problem: Snakemake shows a traceback for other exceptions.
+    """
+    try:
+        return envs_folder(root, mirrors_from_environment() or parse_mirrors(config.get(CONFIG_KEY)))
+    except TracelockError as error:
+        print("\n".join(f"tracelock: error: {problem}" for problem in error.problems), file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
 
 
 def _rewritten(source: Path, mirrors: Mirrors) -> Iterator[tuple[Path, str]]:

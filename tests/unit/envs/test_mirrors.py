@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from unit.envs.tiny import HOST, LINKED, Project, make_project
 
-from tracelock.envs.mirrors import Mirrors, envs_folder, mirrors_from_environment, parse_mirrors
+from tracelock.envs.mirrors import Mirrors, envs_folder, envs_for_workflow, mirrors_from_environment, parse_mirrors
 from tracelock.errors import TracelockError
 
 NUMPY_URL = f"{HOST}/conda-forge/linux-64/numpy-1.26.4-py310hb13e2d6_0.conda"
@@ -105,3 +105,16 @@ def test_the_copy_follows_and_rebuilds_nothing(project: Project) -> None:
     envs_folder(project.root, mirrors)
     assert [path.name for path in folder.iterdir()] == ["tiny.yaml"]
     assert envs_folder(project.root, parse_mirrors("http://n")) != folder
+
+
+def test_for_a_snakefile(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert envs_for_workflow(project.root, {}) == project.root / "envs"
+    of_config = envs_for_workflow(project.root, {"channel_mirrors": "http://m"})
+    assert of_config == envs_folder(project.root, parse_mirrors("http://m"))
+    monkeypatch.setenv("TRACELOCK_CHANNEL_MIRRORS", "http://n")
+    assert envs_for_workflow(project.root, {"channel_mirrors": "http://m"}) != of_config
+    monkeypatch.setenv("TRACELOCK_CHANNEL_MIRRORS", "m.org")
+    with pytest.raises(SystemExit) as ended:
+        envs_for_workflow(project.root, {})
+    assert ended.value.code == 2
+    assert "TRACELOCK_CHANNEL_MIRRORS: 'm.org' is no http address" in capsys.readouterr().err
