@@ -72,15 +72,17 @@ def run(request: Request) -> int:
 def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnosed:
     with reading(path.name) as progress:
         trace = read_trace(path, progress)
-    known = prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
-    name = None
-    if request.step is not None:
-        known = only_step(known, request.step)
-        name = known.windows.names[0]
-    analysis = analyze_prepared(known)
+        progress.analysing()
+        known = prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
+        name = None
+        if request.step is not None:
+            known = only_step(known, request.step)
+            name = known.windows.names[0]
+        analysis = analyze_prepared(known)
     analysis = replace(analysis, trace=replace(analysis.trace, only_step=name))
     if len(request.files) > 1:
-        outcome.ranks.append(observe(known, collective_calls(known.trace, known.tree, known.links), analysis, place))
+        calls = collective_calls(known.trace, known.tree, known.links)
+        outcome.ranks.append(observe(known, calls, analysis, place))
     return diagnose(analysis, run=_run_beside(path))
 
 

@@ -46,6 +46,11 @@ class Reading:
         if self._task is not None:
             self._bar.update(self._task, completed=done, total=whole)
 
+    def analysing(self) -> None:
+        """Tell that the file is read and its figures are being computed."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=f"{self.name}: analysing")
+
     def stop(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
