@@ -16,7 +16,7 @@ from tracelock.analysis.intervals import (
     EMPTY,
     Intervals,
     Mask,
-    chunks,
+    clip,
     cover,
     intersect,
     join,
@@ -28,7 +28,7 @@ from tracelock.analysis.intervals import gaps as free_of
 from tracelock.analysis.links import Links
 from tracelock.analysis.model import HostIdle, IdleCauses
 from tracelock.analysis.names import is_collective_call, is_loading, is_step, is_synchronising, matching
-from tracelock.analysis.nesting import inner_parts, of_kinds, parents, times
+from tracelock.analysis.nesting import inner_parts, of_kinds, sweep
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
 CAUSES = ("dataloader", "host", "synchronization", "launch", "communication", "unattributed")
@@ -146,22 +146,14 @@ def _divide(idle: Idle, waited: Intervals, track: int, host_time: HostTime) -> I
 
 def _name(idle: Idle, trace: Trace, chosen: Mask, held: Intervals) -> None:
     """Add the time `held` of a thread to the names of the innermost of the `chosen` rows."""
-    rows = _overlapping(trace, chosen, held)
-    start, end = times(trace.host, rows)
-    names = trace.host.name[rows] + 1
-    own = np.bincount(names, weights=lengths_within(held, start, end))
-    for low, high, above in inner_parts(start, end, parents(start, end)):
-        own -= np.bincount(names[above], weights=lengths_within(held, low, high), minlength=len(own))
+    own = np.zeros(len(trace.texts) + 1)
+    for block in sweep(trace.host, chosen):
+        now = clip(held, *block.window)
+        names = trace.host.name[block.rows] + 1
+        low, high, above = inner_parts(block)
+        own += np.bincount(names, lengths_within(now, block.start, block.end), minlength=len(own))
+        own -= np.bincount(names[above], lengths_within(now, low, high), minlength=len(own))
     for name in np.flatnonzero(own).tolist():
         text = trace.texts[name - 1] if name else ""
         text = OUTSIDE if is_step(text) else text
         idle.host[text] = idle.host.get(text, 0) + int(own[name])
-
-
-def _overlapping(trace: Trace, chosen: Mask, held: Intervals) -> Int32:
-    """Return the positions of the `chosen` host rows that hold some of the time `held`."""
-    found = []
-    for part in chunks(len(chosen)):
-        rows = (np.flatnonzero(chosen[part]) + part.start).astype(np.int32)
-        found.append(rows[lengths_within(held, *times(trace.host, rows)) > 0])
-    return np.concatenate(found)

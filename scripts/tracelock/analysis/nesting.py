@@ -11,10 +11,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tracelock.analysis.intervals import Mask, chunks
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64
 
+_FOREVER = np.iinfo(np.int64).max
 CALLS = (HostKind.OPERATOR, HostKind.ANNOTATION, HostKind.RUNTIME, HostKind.DRIVER)
 
 
@@ -37,22 +39,56 @@ def of_kinds(host: HostRows, kinds: Collection[HostKind]) -> Mask:
 def by_thread(host: HostRows, kinds: Collection[HostKind]) -> Iterator[Int32]:
     """Yield the positions of the rows of `kinds`, a thread at a time, by start and then longest first."""
     rows = np.flatnonzero(of_kinds(host, kinds)).astype(np.int32)
-    track = host.track[rows]
-    small = track.astype(np.uint16) if len(track) and int(track.max()) < 2**16 else track  # sorted by counting
-    rows = rows[np.argsort(small, kind="stable")]
+    rows = rows[thread_order(host.track[rows])]
     bounds = np.flatnonzero(np.diff(host.track[rows])) + 1
     yield from (part for part in np.split(rows, bounds) if len(part))
+
+
+def thread_order(track: Int32) -> npt.NDArray[np.intp]:
+    """Return the order that puts rows of one track together and else leaves them as they are."""
+    small = track.astype(np.uint16) if len(track) and int(track.max()) < 2**16 else track  # sorted by counting
+    return np.argsort(small, kind="stable")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows that are open at some time of a window, nested; by thread, then by start, then longest first."""
+
+    rows: Int32  # positions among the host rows, shape (k,)
+    begun: Mask  # True for rows that begin in the window, False for those open from before
+    start: Int64  # ns
+    end: Int64
+    parent: Int32  # position of the parent within the block; -1 where no row of the block is around
+    window: tuple[int, int]  # ns
+
+
+def sweep(host: HostRows, chosen: Mask) -> Iterator[Block]:
+    """Yield the `chosen` host rows in windows of time that follow one another and make up all of it.
+
+    The windows are as long as it takes a chunk of rows to begin, so that what is copied stays small.
+    """
+    held = np.empty(0, np.int32)
+    for part in chunks(len(host)):
+        rows = np.concatenate((held, (np.flatnonzero(chosen[part]) + part.start).astype(np.int32)))
+        high = int(host.start[part.stop]) if part.stop < len(host) else _FOREVER
+        block = _block(host, rows[thread_order(host.track[rows])], part.start, (int(host.start[part.start]), high))
+        yield block
+        held = np.sort(block.rows[block.end > high])
+
+
+def _block(host: HostRows, rows: Int32, first: int, window: tuple[int, int]) -> Block:
+    start, end = times(host, rows)
+    firsts = np.flatnonzero(np.diff(host.track[rows], prepend=-1))
+    return Block(rows, rows >= first, start, end, parents(start, end, firsts), window)
 
 
 def nest(host: HostRows, kinds: tuple[HostKind, ...] = CALLS) -> Tree:
     """Return the tree of the rows of `kinds`, each thread by itself."""
     parent = np.full(len(host), -1, np.int32)
     self_time = np.zeros(len(host), np.int64)
-    for rows in by_thread(host, kinds):
-        start, end = times(host, rows)
-        local = parents(start, end)
-        self_time[rows] = own_times(start, end, local)
-        parent[rows] = to_rows(local, rows)
+    for block in sweep(host, of_kinds(host, kinds)):
+        self_time[block.rows] += own_times(block)
+        parent[block.rows[block.begun]] = to_rows(block.parent, block.rows)[block.begun]
     return Tree(kinds, parent, self_time)
 
 
@@ -71,88 +107,62 @@ def to_rows(local: Int32, rows: Int32) -> Int32:
     return found
 
 
-def parents(start: Int64, end: Int64) -> Int32:
+def parents(start: Int64, end: Int64, firsts: npt.NDArray[np.intp]) -> Int32:
     """Return the position of each row's parent, -1 for outermost rows.
 
     Parameters
     ----------
     start, end
-        The rows of one thread by start, then longest first; shape (n,), ns.
+        Rows by thread, then by start, then longest first; shape (n,), ns.
+    firsts
+        Where each thread's rows begin.
 
-    """
-    above = np.empty(len(start), np.int32)
-    around = np.empty(0, np.int32)  # the last row so far and all rows around it, outermost first
-    for part in chunks(len(start)):
-        rows = np.concatenate((around, np.arange(part.start, part.stop, dtype=np.int32)))
-        found = _climb(start[rows], end[rows])[len(around) :]
-        above[part] = np.where(found < 0, np.int32(-1), rows[found])
-        around = _with_ancestors(above, part.stop - 1)
-    return above
-
-
-def _climb(start: Int64, end: Int64) -> Int32:
-    """Let each row begin at the row before it, and climb for as long as it stands at one that has ended.
-
-    Where that row has climbed already, its own place is the next to try: everything between the two ended earlier. All
-    rows climb at once, so a flat list of n rows takes log2(n) rounds and the work stays near n.
+    Notes
+    -----
+    Each row begins at the row before it, and climbs for as long as it stands at one that has ended. Where that row has
+    climbed already, its own place is the next to try: everything between the two ended earlier. All rows climb at
+    once, so a flat list of n rows takes log2(n) rounds and the work stays near n.
     """
     above = np.arange(-1, len(start) - 1, dtype=np.int32)
-    climbing = np.flatnonzero(end[:-1] <= start[1:]) + 1
-    while len(climbing):
-        at = above[above[climbing]]
-        above[climbing] = at
-        climbing = climbing[(at >= 0) & (end[at] <= start[climbing])]
+    above[firsts] = -1
+    climbing = np.flatnonzero(above >= 0)
+    while len(climbing := climbing[end[above[climbing]] <= start[climbing]]):
+        above[climbing] = above[above[climbing]]
+        climbing = climbing[above[climbing] >= 0]
     return above
 
 
-def _with_ancestors(above: Int32, row: int) -> Int32:
-    chain = []
-    while row >= 0:
-        chain.append(row)
-        row = int(above[row])
-    return np.array(chain[::-1], np.int32)
-
-
-def own_times(start: Int64, end: Int64, parent: Int32) -> Int64:
-    """Return how long each row was the innermost: its duration less what the rows begun inside it cover, ns.
+def own_times(block: Block) -> Int64:
+    """Return how long each row was the innermost within the window: less what the rows begun inside it cover, ns.
 
     The own times of a thread add up to the time that its rows cover, however they cross.
     """
-    own = end - start
-    for low, high, above in inner_parts(start, end, parent):
-        np.subtract.at(own, above, high - low)
+    low, high = block.window
+    own = np.clip(block.end, low, high) - np.clip(block.start, low, high)
+    begun, ended, above = inner_parts(block)
+    np.subtract.at(own, above, np.clip(ended, low, high) - np.clip(begun, low, high))
     return own
 
 
-def inner_parts(start: Int64, end: Int64, parent: Int32) -> Iterator[tuple[Int64, Int64, Int32]]:
-    """Yield, a chunk at a time, what each row that has a parent covers of it together with the rows inside.
+def inner_parts(block: Block) -> tuple[Int64, Int64, Int32]:
+    """Return for each row with a parent what it, together with the rows inside it, covers of the parent.
 
-    The parts of one parent do not overlap. Start, end (ns) and parent, shape (k,) each.
+    The parts of one parent do not overlap. Start, end (ns) and parent, shape (m,) each.
     """
-    reach = _reach(end, parent)
-    for part in chunks(len(start)):
-        child = np.flatnonzero(parent[part] >= 0) + part.start
-        above = parent[child]
-        yield start[child], np.minimum(reach[child], end[above]), above
+    child = np.flatnonzero(block.parent >= 0)
+    above = block.parent[child]
+    return block.start[child], np.minimum(_reach(block)[child], block.end[above]), above
 
 
-def _reach(end: Int64, parent: Int32) -> Int64:
+def _reach(block: Block) -> Int64:
     """Return the latest end of each row and all rows inside it: its own unless rows cross."""
-    crossing = [_crossing(end, parent, part) for part in chunks(len(end))]
-    child = np.concatenate(crossing) if crossing else np.empty(0, np.int64)
-    reach = end.copy() if len(child) else end
-    while len(child):
+    reach, parent = block.end.copy(), block.parent
+    child = np.flatnonzero(parent >= 0)
+    while len(child := child[reach[child] > reach[parent[child]]]):
         above = parent[child]
         np.maximum.at(reach, above, reach[child])
         child = np.unique(above[parent[above] >= 0])
-        child = child[reach[child] > reach[parent[child]]]
     return reach
-
-
-def _crossing(end: Int64, parent: Int32, part: slice) -> Int64:
-    child = np.flatnonzero(parent[part] >= 0) + part.start
-    crossing: Int64 = child[end[child] > end[parent[child]]]
-    return crossing
 
 
 def outermost(label: Int32, parent: Int32, rows: Int64) -> Mask:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tracelock.analysis.intervals import Mask, chunks
-from tracelock.analysis.nesting import by_thread, of_kinds, parents, times, to_rows
+from tracelock.analysis.nesting import of_kinds, sweep, to_rows
 from tracelock.trace.columns import HostKind, HostRows, Int32, Int64, Trace
 
 UInt64 = npt.NDArray[np.uint64]
@@ -54,21 +54,24 @@ def has_stacks(trace: Trace) -> bool:
 def _enclosing_frames(host: HostRows) -> Int32:
     """Return for each operator, label and frame the innermost Python frame around it, -1 without; shape (host,)."""
     found = np.full(len(host), -1, np.int32)
-    for rows in by_thread(host, _FRAMED):
-        above = parents(*times(host, rows))
-        is_frame = host.kind[rows] == HostKind.PYTHON
-        for part in chunks(len(rows)):
-            _skip(above, is_frame, part)
-        found[rows] = to_rows(above, rows)
+    for block in sweep(host, of_kinds(host, _FRAMED)):
+        settled = ~block.begun | (host.kind[block.rows] == HostKind.PYTHON)
+        above = _skip(block.parent, settled)
+        around = to_rows(above, block.rows)
+        inherits = (above >= 0) & (host.kind[around] != HostKind.PYTHON)  # from before the block: its frame is known
+        around[inherits] = found[around[inherits]]
+        found[block.rows[block.begun]] = around[block.begun]
     return found
 
 
-def _skip(above: Int32, wanted: Mask, part: slice) -> None:
-    """Let each row of a part point at the innermost wanted row around it."""
-    climbing = np.flatnonzero(above[part] >= 0) + part.start
+def _skip(parent: Int32, wanted: Mask) -> Int32:
+    """Return the innermost wanted row around each row, -1 without."""
+    above = parent.copy()
+    climbing = np.flatnonzero(above >= 0)
     while len(climbing := climbing[~wanted[above[climbing]]]):
         above[climbing] = above[above[climbing]]
         climbing = climbing[above[climbing] >= 0]
+    return above
 
 
 def _path_ids(name: Int32, frame: Int32, rows: Int64) -> Int64:
@@ -77,13 +80,14 @@ def _path_ids(name: Int32, frame: Int32, rows: Int64) -> Int64:
     needed = _with_ancestors(frame, np.unique(inner[inner >= 0]))
     if not len(needed):
         return np.full(len(rows), -1, np.int64)
-    outer = np.where(frame[needed] >= 0, np.searchsorted(needed, frame[needed]), -1)
+    outer = np.searchsorted(needed, frame[needed]).astype(np.int32)
+    outer[frame[needed] < 0] = -1
     _, ids = np.unique(_path_digests(_scatter(name[needed]), outer), return_inverse=True)
     place = np.minimum(np.searchsorted(needed, inner), len(needed) - 1)
     return np.where(inner >= 0, ids.reshape(-1)[place], -1)
 
 
-def _with_ancestors(frame: Int32, rows: Int32) -> Int64:
+def _with_ancestors(frame: Int32, rows: Int32) -> Int32:
     """Return the positions of `rows` and of all frames around them, ascending."""
     held = np.zeros(len(frame), np.bool_)
     while len(rows):
@@ -91,19 +95,22 @@ def _with_ancestors(frame: Int32, rows: Int32) -> Int64:
         rows = np.unique(frame[rows])
         rows = rows[rows >= 0]
         rows = rows[~held[rows]]
-    return np.flatnonzero(held)
+    return np.flatnonzero(held).astype(np.int32)
 
 
-def _path_digests(own: UInt64, outer: Int64) -> UInt64:
+def _path_digests(own: UInt64, jump: Int32) -> UInt64:
     """Return a number for each row's path outwards: a polynomial in the rows' own numbers, modulo 2**64.
 
-    Each round doubles how far a row has looked, so a stack of depth d takes log2(d) rounds.
+    Each round doubles how far a row has looked, so a stack of depth d takes log2(d) rounds. `own` and `jump`, the
+    next row outwards or -1, are used up.
     """
-    digest, factor, jump = own.copy(), np.full(len(own), _BASE), outer.copy()
-    while len(moving := np.flatnonzero(jump >= 0)):
-        at = jump[moving]
-        seen = digest[moving] + factor[moving] * digest[at], factor[moving] * factor[at], jump[at]
-        digest[moving], factor[moving], jump[moving] = seen
+    digest, factor = own, np.full(len(own), _BASE)
+    while (jump >= 0).any():
+        for part in chunks(len(jump)):
+            moving = np.flatnonzero(jump[part] >= 0) + part.start
+            at = jump[moving]
+            seen = digest[moving] + factor[moving] * digest[at], factor[moving] * factor[at], jump[at]
+            digest[moving], factor[moving], jump[moving] = seen
     return digest
 
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import END, in_chunks_of, traces
 
-from tracelock.analysis.nesting import CALLS, nest, outermost, own_times, parents
+from tracelock.analysis.nesting import CALLS, nest, outermost, parents
 from tracelock.trace.columns import HostKind, Trace
 
+FIRST = np.array([0])
 spans = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=25)
 
 
@@ -37,11 +38,16 @@ def innermost(start: list[int], end: list[int], tick: int) -> int | None:
     return max(open_rows, default=None)
 
 
+def rows_of(pairs: list[tuple[int, int]]) -> Trace:
+    return make_trace([op("a", low, size) for low, size in pairs])
+
+
 @given(spans, st.integers(1, 6) | st.just(1 << 20))
 def test_parents_are_those_of_a_stack(pairs: list[tuple[int, int]], chunk: int) -> None:
     start, end = columns(pairs)
+    assert parents(start, end, FIRST[: len(start)]).tolist() == stack_parents(start.tolist(), end.tolist())
     with in_chunks_of(chunk):
-        assert parents(start, end).tolist() == stack_parents(start.tolist(), end.tolist())
+        assert nest(rows_of(pairs).host).parent.tolist() == stack_parents(start.tolist(), end.tolist())
 
 
 @given(spans, st.integers(1, 6) | st.just(1 << 20))
@@ -49,16 +55,17 @@ def test_own_time_is_when_a_row_is_the_innermost(pairs: list[tuple[int, int]], c
     start, end = columns(pairs)
     owners = [innermost(start.tolist(), end.tolist(), tick) for tick in range(50)]
     with in_chunks_of(chunk):
-        assert own_times(start, end, parents(start, end)).tolist() == [owners.count(row) for row in range(len(pairs))]
+        own = nest(rows_of(pairs).host).self_time
+    assert own.tolist() == [owners.count(row) for row in range(len(pairs))]
 
 
 def test_a_long_flat_list_and_a_deep_one() -> None:
     flat = np.arange(100_000) * 3
-    assert (parents(flat, flat + 2) == -1).all()
+    assert (parents(flat, flat + 2, FIRST) == -1).all()
     inside = np.concatenate(([0], flat + 1))
-    assert (parents(inside, np.concatenate(([400_000], flat + 2)))[1:] == 0).all()
+    assert (parents(inside, np.concatenate(([400_000], flat + 2)), FIRST)[1:] == 0).all()
     deep = np.arange(2_000)
-    assert parents(deep, 10_000 - deep).tolist() == [*range(-1, 1_999)]
+    assert parents(deep, 10_000 - deep, FIRST).tolist() == [*range(-1, 1_999)]
 
 
 def test_ties_are_broken_by_length_then_order() -> None:
