@@ -72,7 +72,10 @@ def _from_file(path: Path, where: str) -> ModuleType:
     if not path.is_file():
         near = nearest(path.name, [other.name for other in path.parent.glob("*.py")])
         raise TracelockError(Problem(where, f"there is no file {path} below {Path.cwd()}", near))
-    if path.stem in sys.modules:
+    loaded = sys.modules.get(path.stem)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(path.resolve()):
+        return loaded
+    if loaded is not None:
         raise TracelockError(Problem(where, f"{path.name} has the name of a module in use", "rename the file"))
     # As with `python path/file.py`: its neighbours can be imported, and its classes found by loading processes.
     sys.path.insert(0, str(path.parent.resolve()))

@@ -102,7 +102,8 @@ class NvidiaSmiProbe:
         command = ["nvidia-smi", f"--id={gpu.uuid}", f"--query-gpu={_SMI_FIELDS}", "--format=csv,noheader,nounits"]
         self._process = subprocess.Popen([*command, "-lms", "250"], stdout=subprocess.PIPE, text=True)
         self._newest = ""
-        threading.Thread(target=self._follow, name="nvidia-smi", daemon=True).start()
+        self._reader = threading.Thread(target=self._follow, name="nvidia-smi", daemon=True)
+        self._reader.start()
 
     def read(self) -> list[Value]:
         """Return one sample, None for each value that the GPU does not report."""
@@ -112,10 +113,13 @@ class NvidiaSmiProbe:
         """End nvidia-smi."""
         self._process.terminate()
         self._process.wait()
+        self._reader.join()
 
     def _follow(self) -> None:
-        for line in self._process.stdout or ():
-            self._newest = line
+        if self._process.stdout is not None:
+            with self._process.stdout as lines:
+                for line in lines:
+                    self._newest = line
 
 
 def smi_values(line: str) -> list[Value]:

@@ -21,6 +21,7 @@ from tracelock.runner.window import Window
 
 SAMPLES = "samples.csv"
 _NO_GPU = "the run had no GPU"
+_NO_CHECK = "the run was made without the check of a study's environment, or it has no lock"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Circumstances:
     gpu: Gpu | None
     threads: int
     torch_version: str
+    environment_check: dict[str, Any]
 
 
 def record(around: Circumstances, prepared: Prepared, measured: Measurement, warnings: Sequence[str]) -> dict[str, Any]:
@@ -54,12 +56,13 @@ def record(around: Circumstances, prepared: Prepared, measured: Measurement, war
         "ended": around.ended.isoformat(),
         "host": socket.gethostname(),
         "device": _device(around),
+        "environment_check": around.environment_check,
         "python": platform.python_version(),
         "torch": around.torch_version,
         "threads": around.threads,
         "cores": usable_cores(),
         "seed": spec.seed,
-        "settings": dict(prepared.settings.items()),
+        "settings": prepared.settings.plain(),
         "warmup": {"steps": len(measured.warmup.step_ns), "duration_us": measured.warmup.duration_ns / 1000},
         "timed": _timed(measured.timed),
         "profiled": _profiled(measured.window, measured.timed),
@@ -142,6 +145,9 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
     reasons = {
         "device.index": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
         "device.uuid": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
+        "environment_check.digest": _NO_CHECK,
+        "environment_check.locked": _NO_CHECK,
+        "environment_check.unlocked": _NO_CHECK,
         "timed.device_step_us": _NO_GPU,
         "timed.samples": "the batches show no first dimension to count; give the Workload a function `samples`",
         "timed.throughput_per_s": "the samples in a batch are not known",

@@ -121,9 +121,18 @@ def _run(
         ended = datetime.now(timezone.utc)
         measured.sampler.write(attempt.work / SAMPLES)
         around = Circumstances(
-            spec, request.repeat, attempt.token, started, ended, device, lease.gpu, threads, torch.__version__
+            spec,
+            request.repeat,
+            attempt.token,
+            started,
+            ended,
+            device,
+            lease.gpu,
+            threads,
+            torch.__version__,
+            environment,
         )
-        document = {**record(around, prepared, measured, warnings), "environment_check": environment}
+        document = record(around, prepared, measured, warnings)
     names = [RECORD, SAMPLES, LOG, *document["profiled"]["traces"]]
     if request.tensorboard and document["profiled"]["trace"]:
         names.append(_standard_name(attempt.work, document["profiled"]["trace"]))

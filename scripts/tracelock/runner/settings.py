@@ -185,6 +185,10 @@ class Settings(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def plain(self) -> dict[str, Any]:
+        """Return all settings by name, without counting that as reading them."""
+        return dict(self._values)
+
     def unread(self, own: Iterable[Setting] = ()) -> list[str]:
         """Return the settings that differ from their default and that nothing has looked at."""
         usual = defaults(own)

@@ -25,8 +25,8 @@ def make_step(
     optimizer
         Updates the model's parameters; PyTorch itself labels its part of the trace.
     """
-    update = Update(optimizer, settings)
     autocast(settings)  # refuses here, and not in the first step, what this device cannot do
+    update = Update(optimizer, settings)
 
     def step(batch: Any) -> torch.Tensor:
         batch = to_device(batch, settings)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -63,21 +62,18 @@ def collate_cat(items: list[Item]) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([row for row, _ in items]), torch.tensor([number for _, number in items])
 
 
-def make_collate_stack(stacks: int) -> Callable[[list[Item]], tuple[torch.Tensor, torch.Tensor]]:
-    """Return a function with the result of `collate_cat` that calls torch.stack `stacks` times a batch.
+class StackFields:
+    """Gives the batch of `collate_cat` by one torch.stack for every `width` features.
 
-    It goes through the record field by field, as code does that treats every column by its name.
+    It goes through the records field by field, as code does that treats every column by its name. A class, so
+    that loading processes of every start method can have it.
     """
-    return _StackFields(FEATURES // stacks)
-
-
-class _StackFields:
-    """Stacks one field after the other; a class, so that loading processes of every start method can have it."""
 
     def __init__(self, width: int) -> None:
         self._width = width
 
     def __call__(self, items: list[Item]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return (N, 512) features and (N,) labels."""
         starts = range(0, FEATURES, self._width)
         fields = [torch.stack([row[0, at : at + self._width] for row, _ in items]) for at in starts]
         return torch.cat(fields, dim=1), torch.tensor([number for _, number in items])
@@ -95,7 +91,7 @@ def build(settings: Settings) -> Workload:
     if FEATURES % stacks:
         raise TracelockError(Problem("settings.stacks", f"is {stacks}, which does not divide {FEATURES}"))
     records = Records(settings["records"], settings["item_cost"], settings.seed)
-    collate = make_collate_stack(stacks) if settings["collate"] == "stack" else collate_cat
+    collate = StackFields(FEATURES // stacks) if settings["collate"] == "stack" else collate_cat
     layers = nn.Sequential(nn.Linear(FEATURES, 256), nn.ReLU(), nn.Linear(256, CLASSES))
     model = prepare_model(layers, settings, torch.zeros(settings["batch_size"], FEATURES))
     optimizer = make_optimizer(torch.optim.Adam, model.parameters(), settings, lr=settings["learning_rate"])
