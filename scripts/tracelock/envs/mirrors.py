@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tracelock.envs.catalog import find_environment
 from tracelock.envs.spec import CHANNEL_HOST, read_spec, read_text
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import digest, write_text
@@ -145,8 +146,13 @@ def envs_folder(root: Path, mirrors: Mirrors | None = None) -> Path:
     return folder
 
 
-def envs_for_workflow(root: Path, config: Mapping[str, Any]) -> Path:
+def envs_for_workflow(root: Path, config: Mapping[str, Any], names: Iterable[str] = ()) -> Path:
     """Return `envs_folder` for a Snakefile, with the mirrors of the variable or else of Snakemake's config.
+
+    Parameters
+    ----------
+    names
+        The environments that conda is to make; each must be there.
 
     Raises
     ------
@@ -154,6 +160,8 @@ def envs_for_workflow(root: Path, config: Mapping[str, Any]) -> Path:
         With one line for each problem: Snakemake shows a traceback for other exceptions.
     """
     try:
+        for name in names:
+            find_environment(root, name)
         return envs_folder(root, mirrors_from_environment() or parse_mirrors(config.get(CONFIG_KEY)))
     except TracelockError as error:
         print("\n".join(f"tracelock: error: {problem}" for problem in error.problems), file=sys.stderr)

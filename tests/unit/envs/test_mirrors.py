@@ -113,6 +113,9 @@ def test_for_a_snakefile(project: Project, monkeypatch: pytest.MonkeyPatch, caps
     assert of_config == envs_folder(project.root, parse_mirrors("http://m"))
     monkeypatch.setenv("TRACELOCK_CHANNEL_MIRRORS", "http://n")
     assert envs_for_workflow(project.root, {"channel_mirrors": "http://m"}) != of_config
+    with pytest.raises(SystemExit):
+        envs_for_workflow(project.root, {}, ["tiny", "tinny"])
+    assert "there is no environment 'tinny' (did you mean 'tiny'?)" in capsys.readouterr().err
     monkeypatch.setenv("TRACELOCK_CHANNEL_MIRRORS", "m.org")
     with pytest.raises(SystemExit) as ended:
         envs_for_workflow(project.root, {})
