@@ -42,7 +42,7 @@ def read_metadata(text: bytes, closed: bool, tally: Tally) -> dict[str, Any]:
         whole, rest = text[start : found.closed + 1], text[found.closed + 1 :].strip()
         tally.add("trailing-data", len(rest))
     else:
-        whole = text[start : found.commas[-1] if found.commas and not found.sound else None].rstrip(b" \t\r\n,") + b"}"
+        whole = text[start : found.commas[-1] if found.commas and found.open else None].rstrip(b" \t\r\n,") + b"}"
         tally.add("cut-off", closed)
     keys = _object(whole)
     if keys is None:

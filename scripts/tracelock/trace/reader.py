@@ -6,18 +6,18 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tracelock.errors import Problem, TracelockError
-from tracelock.trace.columnise import Batch
 from tracelock.trace.columns import Trace
 from tracelock.trace.context import Context
 from tracelock.trace.decode import StructDecoder
 from tracelock.trace.facts import KINETO_KEYS, facts, read_metadata, tracks
+from tracelock.trace.parallel import read_parts, workers_for
 from tracelock.trace.source import open_source
 from tracelock.trace.store import SPILL_BYTES, Store
 from tracelock.trace.tables import Tables
-from tracelock.trace.walk import Walker
+from tracelock.trace.walk import Tick, Walker
 from tracelock.trace.window import Window
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -28,6 +28,7 @@ def read_trace(
     path: str | Path,
     progress: Progress | None = None,
     *,
+    workers: int | None = None,
     spill_bytes: int = SPILL_BYTES,
 ) -> Trace:
     """Read a trace of the PyTorch profiler, of any year and device, whole or damaged.
@@ -38,6 +39,9 @@ def read_trace(
         A ``.json`` or ``.json.gz`` file, or a ``.zip`` of one such; the content counts, not the name.
     progress
         Called after each unit with the bytes of the file done and in all.
+    workers
+        Processes to read a plain file with; by default two where it is large. Compressed files are read by one, and
+        decompressed in a thread beside it.
     spill_bytes
         Size of the columns beyond which they are kept in a temporary file, which ends with the trace.
 
@@ -51,31 +55,49 @@ def read_trace(
         If the file cannot be read or is no trace.
     """
     path = Path(path)
-    store, decoder = Store(spill_bytes), StructDecoder()
     with _no_collector():
-        keys, json_bytes = _read(path, store, decoder, progress)
-        return _trace(path, keys, decoder.context, store, json_bytes)
+        processes = workers_for(path, workers)
+        read = _read_in_parts(path, processes, spill_bytes, progress) if processes > 1 else None
+        return _trace(path, read or _read(path, spill_bytes, progress))
 
 
-def _read(path: Path, store: Store, decoder: StructDecoder, progress: Progress | None) -> tuple[dict[str, Any], int]:
-    """Fill `store` with the rows of the file; return its metadata, and the bytes of JSON that were read."""
-    tally = decoder.context.tally
+class _Read(NamedTuple):
+    """A file whose rows are in `store`."""
+
+    store: Store
+    context: Context
+    metadata: bytes  # the text around the events
+    form: str  # see Walker.find_events
+    closed: bool  # whether the list of events was closed
+    json_bytes: int
+
+
+def _read(path: Path, spill_bytes: int, progress: Progress | None) -> _Read:
+    """Read the file in this process."""
+    store, decoder = Store(spill_bytes), StructDecoder()
     with closing(open_source(path)) as source:
-        size = path.stat().st_size
-
-        def keep(batches: list[Batch]) -> None:
-            store.keep(batches)
-            if progress is not None:
-                progress(source.done, size)
-
-        walker = Walker(Window(source), decoder, keep)
+        tick = _tick(progress, path.stat().st_size)
+        walker = Walker(Window(source), decoder, store.keep, tick)
         form = walker.find_events()
         closed = walker.walk() if form in ("object", "list") else True
         walker.finish(closed)
-        tally.add("archive-cut-off", source.failed)
-    keys = read_metadata(walker.metadata, closed, tally)
-    _check_is_trace(path, form, keys, decoder.context, walker.metadata)
-    return keys, walker.window.passed
+        decoder.context.tally.add("archive-cut-off", source.failed)
+    return _Read(store, decoder.context, walker.metadata, form, closed, walker.window.passed)
+
+
+def _read_in_parts(path: Path, workers: int, spill_bytes: int, progress: Progress | None) -> _Read | None:
+    """Read the file with several processes, or return None if its layout does not allow that."""
+    store, decoder = Store(spill_bytes), StructDecoder()
+    read = read_parts(path, workers, store, decoder, _tick(progress, path.stat().st_size, workers))
+    if read is None:
+        return None
+    walker, closed = read
+    return _Read(store, decoder.context, walker.metadata, "object", closed, walker.window.passed)
+
+
+def _tick(progress: Progress | None, size: int, share: int = 1) -> Tick | None:
+    """Return what is called with the bytes done of one of `share` equal parts."""
+    return None if progress is None else lambda done: progress(min(done * share, size), size)
 
 
 def _check_is_trace(path: Path, form: str, keys: Mapping[str, Any], context: Context, text: bytes) -> None:
@@ -94,12 +116,15 @@ def _check_is_trace(path: Path, form: str, keys: Mapping[str, Any], context: Con
     context.tally.add("no-events" if form == "metadata" else "empty-events")
 
 
-def _trace(path: Path, keys: Mapping[str, Any], context: Context, store: Store, json_bytes: int) -> Trace:
+def _trace(path: Path, read: _Read) -> Trace:
     """Return the trace of everything that was read."""
+    store, context = read.store, read.context
+    keys = read_metadata(read.metadata, read.closed, context.tally)
+    _check_is_trace(path, read.form, keys, context, read.metadata)
     tables = Tables(store, context.tally)
     host, device, memory, flows = tables.host(), tables.device(), tables.memory(), tables.flows()
     return Trace(
-        facts=facts(path, keys, context, json_bytes),
+        facts=facts(path, keys, context, read.json_bytes),
         texts=context.texts.values_in_order,
         tracks=tracks(context),
         collectives=context.collectives.values_in_order(),

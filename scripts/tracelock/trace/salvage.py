@@ -45,8 +45,9 @@ class Salvager:
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
         self.tally = decoder.context.tally
+        self.lost_end = False  # whether an event was open where the text ended
 
-    def salvage(self, text: bytes, at_end: bool) -> Salvaged:
+    def salvage(self, text: bytes, at_end: bool, patient: bool) -> Salvaged:
         """Decode the events at the start of `text`, which begins at an event.
 
         Parameters
@@ -55,6 +56,8 @@ class Salvager:
             Some events, perhaps cut in the middle of the last one, perhaps with the end of the list and more.
         at_end
             Whether no more text follows: then an open event is lost, and not to be continued.
+        patient
+            Whether more text may be asked for where the first event is still open.
         """
         found = members(text)
         ends = found.closed is not None and text[found.closed] == ord("]")
@@ -68,7 +71,9 @@ class Salvager:
                 if array is not None:
                     whole = part is text
                     return Salvaged(len(part) + (not whole), closed, self.decoder.decode(array))
-        return self._piecewise(text, at_end)
+        if patient and not at_end and found.open and not found.commas and not found.stray:
+            return Salvaged(0, False, [])
+        return self._piecewise(text, at_end, patient)
 
     def _normal(self, text: bytes) -> bytes | None:
         """Return the JSON array of the events in `text` in the usual form, or None if it is no JSON."""
@@ -139,7 +144,7 @@ class Salvager:
         """Return the JSON array of what `text` holds, mended where needed, or None."""
         return self._normal(text) or self._mended(text) or self._mended(text, quotes=True)
 
-    def _piecewise(self, text: bytes, at_end: bool) -> Salvaged:
+    def _piecewise(self, text: bytes, at_end: bool, patient: bool) -> Salvaged:
         """Read event by event, cutting where one object follows another; see `salvage`."""
         cuts = [0, *(match.end() for match in _BETWEEN.finditer(text)), len(text)]
         arrays: list[bytes] = []
@@ -151,11 +156,13 @@ class Salvager:
                 array, stop, closed = self._end_of_list(text, start, stop)
             if array is None:
                 array, stop = self._joined(text, cuts, place)
-            if array is None and not at_end and len(cuts) - place - 1 < _MOST_JOINED:
+            if array is None and not at_end and len(cuts) - place - 1 < _MOST_JOINED and (used or patient):
                 break
             if array is not None:
                 arrays.append(array[1:-1])
-            elif not (at_end and stop == len(text)):
+            elif at_end and stop == len(text):
+                self.lost_end = True
+            else:
                 self.tally.add("unreadable-event")
             used = stop
             place = next(number for number, cut in enumerate(cuts) if cut >= stop)

@@ -18,7 +18,8 @@ class Members(NamedTuple):
 
     commas: list[int]  # positions of the commas between members
     closed: int | None  # position of the bracket that closes the list or object
-    sound: bool  # False if the text ends inside a member
+    open: bool  # whether the text ends inside a member
+    stray: bool  # whether a quotation mark has no partner: nothing after the last comma can be relied on then
 
 
 def members(text: bytes, start: int = 0, most: int | None = None) -> Members:
@@ -32,15 +33,15 @@ def members(text: bytes, start: int = 0, most: int | None = None) -> Members:
         elif byte in b"]}":
             depth -= 1
             if depth < 0:
-                return Members(commas, match.start(), True)
+                return Members(commas, match.start(), False, False)
         elif byte == ord(","):
             if depth == 0:
                 commas.append(match.start())
                 if len(commas) == most:
                     break
         elif match.end() - match.start() == 1:
-            return Members(commas, None, False)  # a quotation mark without a partner
-    return Members(commas, None, depth == 0)
+            return Members(commas, None, True, True)
+    return Members(commas, None, depth > 0, False)
 
 
 def separator(text: bytes) -> bytes | None:

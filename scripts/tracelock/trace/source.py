@@ -69,13 +69,13 @@ class PlainSource:
     def __init__(self, path: Path, start: int = 0, stop: int | None = None) -> None:
         self._file = path.open("rb", buffering=0)
         self._file.seek(start)
-        self._stop = path.stat().st_size if stop is None else stop
+        self.stop = path.stat().st_size if stop is None else stop
         self.done = start
         self.failed = False
 
     def readinto(self, view: memoryview) -> int:
         """Fill `view`; see `Source`."""
-        count = self._file.readinto(view[: max(self._stop - self.done, 0)])
+        count = self._file.readinto(view[: max(self.stop - self.done, 0)])
         self.done += count
         return count
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -50,10 +49,19 @@ def absent(dtype: np.dtype[Any]) -> Any:
 
 
 class Spill:
-    """A temporary file without a name: it is gone when nothing refers to it any more, even after a kill."""
+    """A temporary file without a name: it is gone when nothing refers to it any more, even after a kill.
 
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="tracelock-", buffering=0)  # noqa: SIM115
+    Parameters
+    ----------
+    descriptor
+        An open file to use instead of one of its own.
+    """
+
+    def __init__(self, descriptor: int | None = None) -> None:
+        if descriptor is None:
+            self._file = tempfile.TemporaryFile(prefix="tracelock-", buffering=0)  # noqa: SIM115
+        else:
+            self._file = open(descriptor, "r+b", buffering=0, closefd=False)  # noqa: SIM115
         self._end = 0
 
     def write(self, array: Array) -> tuple[int, int]:
@@ -98,15 +106,15 @@ class Store:
 
     Parameters
     ----------
-    spill_bytes
-        Size of the waiting columns beyond which they go to a temporary file.
+    spill
+        Where the columns go, at once; or the size in bytes beyond which they go to a temporary file.
     """
 
-    def __init__(self, spill_bytes: int = SPILL_BYTES) -> None:
+    def __init__(self, spill: Spill | int = SPILL_BYTES) -> None:
         self._waiting: dict[tuple[Table, int], _Waiting] = {}
-        self._spill_bytes = spill_bytes
+        self._spill_bytes = spill if isinstance(spill, int) else 0
         self._bytes = 0
-        self.spill: Spill | None = None
+        self.spill = None if isinstance(spill, int) else spill
 
     def keep(self, batches: list[Batch]) -> None:
         """Add the rows of `batches`."""
@@ -194,7 +202,13 @@ class Store:
             if of == table:
                 waiting.chunks.pop(name, None)
 
-    def each(self) -> Iterator[tuple[Table, int, list[str]]]:
-        """Yield table, kind and names of the columns of all rows."""
-        for (table, kind), waiting in sorted(self._waiting.items()):
-            yield table, kind, list(waiting.open)
+    def written(self) -> list[tuple[int, int, int, dict[str, list[int]]]]:
+        """Write all that still waits to the file; return table, kind, rows and places by column of all rows."""
+        made: list[tuple[int, int, int, dict[str, list[int]]]] = []
+        for (table, kind), waiting in self._waiting.items():
+            rows = waiting.rows
+            if waiting.filled:
+                self._close(waiting)
+            places = {name: [place for place, _ in chunks] for name, chunks in waiting.chunks.items()}
+            made.append((int(table), kind, rows, places))
+        return made

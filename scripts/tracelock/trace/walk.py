@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,11 @@ from tracelock.trace.salvage import Salvager
 from tracelock.trace.scan import separator
 from tracelock.trace.window import MOST, Window
 
+Keep: TypeAlias = Callable[[list[Batch]], None]
+Tick: TypeAlias = Callable[[int], None]
+
 UNIT: Final = 128 << 10
+MOST_OF_EVENT: Final = 4 << 20  # text that may belong to one event
 _KEY: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
 _GAP: Final = re.compile(rb"[\s,]*")
 _SPACE: Final = re.compile(rb"\s*")
@@ -36,10 +40,12 @@ class Walker:
         Makes columns of them.
     keep
         Called with the rows of each unit.
+    tick
+        Called after each unit with the bytes of the file that were read.
     """
 
-    def __init__(self, window: Window, decoder: Decoder, keep: Callable[[list[Batch]], None]) -> None:
-        self.window, self.decoder, self.keep = window, decoder, keep
+    def __init__(self, window: Window, decoder: Decoder, keep: Keep, tick: Tick | None = None) -> None:
+        self.window, self.decoder, self.keep, self.tick = window, decoder, keep, tick
         self.tally = decoder.context.tally
         self.separator: bytes | None = None
         self.metadata = b""  # the text around the lists of events, which are empty in it
@@ -83,9 +89,7 @@ class Walker:
     def walk(self) -> bool:
         """Decode all events; return whether the list was closed, or ended at a limit that lies between two events."""
         window = self.window
-        if self.separator is None:
-            window.fill(UNIT)
-            self.separator = separator(window.text()[:UNIT])
+        self.learn_separator()
         while True:
             window.fill(UNIT + 1)
             self._skip(_GAP)
@@ -96,6 +100,20 @@ class Walker:
                 return True
             if not self._unit() and self._careful():
                 return True
+            if self.tick is not None:
+                self.tick(window.source.done)
+
+    def learn_separator(self) -> bytes | None:
+        """Return how the file separates events, judged by the first two of them."""
+        if self.separator is None:
+            self.window.fill(UNIT)
+            self.separator = separator(self.window.text()[:UNIT])
+        return self.separator
+
+    @property
+    def lost_end(self) -> bool:
+        """Whether an event was open where the text ended."""
+        return self._salvager.lost_end
 
     def _skip(self, pattern: re.Pattern[bytes]) -> None:
         """Move over space; at the end of the window more of it may follow."""
@@ -136,8 +154,8 @@ class Walker:
         while True:
             stop = self._cut(length)
             text = bytes(window.buffer[window.start : stop if stop >= 0 else min(window.start + length, window.end)])
-            at_end = (window.at_end and len(text) == len(window)) or length > MOST
-            used, closed, batches = self._salvager.salvage(text, at_end)
+            at_end = window.at_end and len(text) == len(window)
+            used, closed, batches = self._salvager.salvage(text, at_end, patient=length < MOST_OF_EVENT)
             if used:
                 self.keep(batches)
                 window.use(used)

@@ -121,8 +121,7 @@ def rows_of(document: Any) -> Rows:
 
 
 PLAIN_KEYS = frozenset(
-    "External id;queued;device;context;stream;correlation;registers per thread;shared memory;blocks per SM;warps per SM"
-    ";grid;block;est. achieved occupancy %;kind;Record function id;Ev Idx".split(";")
+    ["External id", "queued", "device", "context", "stream", "correlation", "registers per thread", "shared memory", "blocks per SM", "warps per SM", "grid", "block", "est. achieved occupancy %", "kind", "Record function id", "Ev Idx"]
 )
 
 
