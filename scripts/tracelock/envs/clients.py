@@ -98,12 +98,12 @@ def client_info(client: Client) -> dict[str, Any]:
 # What conda, mamba and rattler say, what it means, and what to do; the first that fits counts.
 _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
-        r"mismatch|checksum",
+        r"checksum|\b(?:md5|sha256|hash|size)\b.{0,30}mismatch|mismatch.{0,40}(?:content|hash)",
         "is not the file that was locked (its hash differs)",
         "a broken download or mirror: try again, or another mirror",
     ),
     (
-        r"\b404\b|not found for url|no such package",
+        r"\bhttp\S* (?:error )?404\b|\b404 (?:not found|client)|\(404\b|no such package",
         "is not there any more",
         "name a mirror that keeps old packages in TRACELOCK_CHANNEL_MIRRORS, or relock: tracelock env lock",
     ),
@@ -115,7 +115,8 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (r"no space left", "does not fit on the disk", "free space, or choose another folder with --conda-prefix"),
 )
-_ARCHIVE_URL = re.compile(r"[a-z]+://[^\s'\"<>|]+?/([^/\s'\"<>]+\.(?:conda|tar\.bz2))")
+_URL = re.compile(r"[a-z]+://[^\s'\"<>|#]+")
+_ARCHIVE = re.compile(r"[^/]+\.(?:conda|tar\.bz2)$")
 
 
 def failed(what: str, output: str, hint: str = "") -> TracelockError:
@@ -125,15 +126,17 @@ def failed(what: str, output: str, hint: str = "") -> TracelockError:
     """
     for pattern, meaning, remedy in _CAUSES:
         if found := re.search(pattern, output, re.IGNORECASE):
-            package = _package_near(output, found.start())
-            return TracelockError(Problem("", f"{what}: {package or 'a package'} {meaning}", remedy), EXIT_FAILED)
+            thing = _named_near(output, found.start()) or "a package"
+            return TracelockError(Problem("", f"{what}: {thing} {meaning}", remedy), EXIT_FAILED)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"error|cannot|could not|failed", line, re.IGNORECASE)]
     said = (telling or lines or ["it said nothing"])[-1][:300]
     return TracelockError(Problem("", f"{what}: {said}", hint), EXIT_FAILED)
 
 
-def _package_near(output: str, position: int) -> str | None:
-    """Return the archive whose address stands closest to a place in what a client said."""
-    found = min(_ARCHIVE_URL.finditer(output), key=lambda match: abs(match.start() - position), default=None)
-    return found[1] if found else None
+def _named_near(output: str, position: int) -> str | None:
+    """Return the archive, or else the address, that stands closest to a place in what a client said."""
+    found = sorted(_URL.finditer(output), key=lambda match: abs(match.start() - position))
+    urls = [match[0].rstrip(".,:;)") for match in found]
+    archives = [archive[0] for url in urls if (archive := _ARCHIVE.search(url))]
+    return next(iter([*archives, *urls]), None)

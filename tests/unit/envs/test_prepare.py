@@ -175,6 +175,20 @@ def test_a_pin_that_fails_is_not_replaced(site: Site) -> None:
             "TRACELOCK_CHANNEL_MIRRORS)",
         ),
         (
+            "conda-shim: error: sha256 mismatch for http://127.0.0.1:9/c/linux-64/a-1-0.conda\n  expected 1\n  got 2",
+            "a-1-0.conda is not the file that was locked (its hash differs) (a broken download or mirror: try again, "
+            "or another mirror)",
+        ),
+        (
+            "Could not solve.\nCondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://m.org/c/linux-64/repodata.json>",
+            "https://m.org/c/linux-64/repodata.json cannot be fetched: the channel does not answer (check network and "
+            "proxy, or name a mirror in TRACELOCK_CHANNEL_MIRRORS)",
+        ),
+        (
+            "python-3.10.14 | 404 KB | ## 2%\nLinkError: post-link script failed for package conda-forge::x-1-0",
+            "LinkError: post-link script failed for package conda-forge::x-1-0",
+        ),
+        (
             "[Errno 28] No space left on device",
             "a package does not fit on the disk (free space, or choose another folder with --conda-prefix)",
         ),
