@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tracelock.analysis.groups import Groups, group
 from tracelock.analysis.levels import Levels
 from tracelock.analysis.marked import HostSteps
 from tracelock.analysis.names import is_step, matching
 from tracelock.analysis.nesting import Tree, by_thread, of_kinds
 from tracelock.analysis.sections import MemoryOwner
-from tracelock.trace.columns import HostKind, Int64, Trace
+from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
+ALLOCATING = frozenset(
+    f"aten::{name}"
+    for name in ("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "resize_", "resize_as_")
+)
 NEVER = np.iinfo(np.int64).max
 
 
@@ -51,7 +56,7 @@ def allocated_by_row(trace: Trace, tree: Tree) -> Int64:
 def owners(
     trace: Trace, tree: Tree, levels: Levels, steps: HostSteps, *, within: bool = False
 ) -> tuple[MemoryOwner, ...]:
-    """Return what each operator allocated of one device, most bytes first.
+    """Return what each operator allocated of one device, for whom, most bytes first.
 
     Parameters
     ----------
@@ -63,22 +68,51 @@ def owners(
     """
     counted = (steps.of(levels.time) >= 0) if within else np.ones(len(levels.time), np.bool_)
     grown = np.flatnonzero(counted & (levels.change > 0))
-    rows = levels.rows[grown]
-    row = innermost(trace, tree, levels.time[grown], trace.memory.track[rows])
-    name = np.where(row < 0, -1, trace.host.name[row] if len(trace.host) else -1)
-    step = _kept_in(trace, levels, grown, steps)
-    found = [_owner(trace, int(one), levels.change[grown], name == one, step) for one in np.unique(name)]
-    return tuple(sorted(found, key=lambda owner: (-owner.allocated_bytes, owner.name)))
+    row = innermost(trace, tree, levels.time[grown], trace.memory.track[levels.rows[grown]])
+    groups = group(_names(trace, row), _names(trace, _callers(trace, tree, row)))
+    kept = _kept_in(trace, levels, grown, steps)
+    named, called = groups.keys
+    found = [
+        _owner(trace, (name, caller), levels.change[grown][mine], None if kept is None else kept[mine])
+        for name, caller, mine in zip(named.tolist(), called.tolist(), _members(groups), strict=True)
+    ]
+    return tuple(sorted(found, key=lambda owner: (-owner.allocated_bytes, owner.name, owner.caller or "")))
 
 
-def _owner(trace: Trace, name: int, size: Int64, mine: npt.NDArray[np.bool_], step: Int64 | None) -> MemoryOwner:
-    kept = None if step is None else mine & (step >= 0)
+def _names(trace: Trace, row: Int64) -> Int32:
+    return np.where(row < 0, -1, trace.host.name[row] if len(trace.host) else -1).astype(np.int32)
+
+
+def _members(groups: Groups) -> list[npt.NDArray[np.intp]]:
+    order = np.argsort(groups.member, kind="stable")
+    return np.split(order, np.cumsum(groups.counts)[:-1]) if len(groups) else []
+
+
+def _callers(trace: Trace, tree: Tree, row: Int64) -> Int64:
+    """Return the operator on whose behalf each of `row` allocates; -1 where it is the row itself, or nobody."""
+    host = trace.host
+    allocates = matching(trace.texts, host.name, ALLOCATING.__contains__)
+    asking = of_kinds(host, (HostKind.OPERATOR,)) & ~allocates & ~matching(trace.texts, host.name, is_step)
+    at = np.where(row >= 0, row, -1)
+    at[at >= 0] = np.where(allocates[at[at >= 0]], at[at >= 0], -1)
+    climbing = np.flatnonzero(at >= 0)
+    while len(climbing):
+        at[climbing] = tree.parent[at[climbing]]
+        climbing = climbing[at[climbing] >= 0]
+        climbing = climbing[~asking[at[climbing]]]
+    return at
+
+
+def _owner(trace: Trace, key: tuple[int, int], size: Int64, kept: Int64 | None) -> MemoryOwner:
+    name, caller = key
+    held = None if kept is None else kept >= 0
     return MemoryOwner(
         name="" if name < 0 else trace.texts[name],
-        allocations=int(mine.sum()),
-        allocated_bytes=int(size[mine].sum()),
-        kept_bytes=None if kept is None else int(size[kept].sum()),
-        kept_steps=None if kept is None or step is None else len(np.unique(step[kept])),
+        allocations=len(size),
+        allocated_bytes=int(size.sum()),
+        kept_bytes=None if held is None else int(size[held].sum()),
+        kept_steps=None if held is None or kept is None else len(np.unique(kept[held])),
+        caller=None if caller < 0 else trace.texts[caller],
     )
 
 

@@ -27,6 +27,7 @@ class MemoryOwner:
     allocated_bytes: int  # frees not subtracted
     kept_bytes: int | None  # allocated in one of the steps and still held at the end of the last one
     kept_steps: int | None  # in how many different steps the kept memory was allocated
+    caller: str | None = None  # of aten::empty and its kin: the innermost operator around them that is none of them
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelock.analysis.model import Analysis, Collectives, Launches, Loading, Memory, Threads
+from tracelock.analysis.sections import MemoryOwner
 from tracelock.cli import _format as fmt
 from tracelock.cli._grid import Section, grid, more
 
@@ -50,7 +51,7 @@ def _memory(memory: tuple[Memory, ...], top: int) -> Iterator[Section]:
         if each.owners and each.device != "cpu":
             owners = [
                 (
-                    owner.name or "outside of operators",
+                    _owner_name(owner),
                     fmt.count(owner.allocations),
                     fmt.size(owner.allocated_bytes),
                     fmt.size(owner.kept_bytes),
@@ -59,6 +60,10 @@ def _memory(memory: tuple[Memory, ...], top: int) -> Iterator[Section]:
             ]
             title = more(f"Who allocated on {each.device}", top, len(each.owners))
             yield title, grid(("", "calls", "allocated", "kept to the end"), owners)
+
+
+def _owner_name(owner: MemoryOwner) -> str:
+    return f"{owner.caller} › {owner.name}" if owner.caller else owner.name or "outside of operators"
 
 
 def _growth(growth: float | None, interval: tuple[float, float] | None) -> str:

@@ -77,6 +77,25 @@ def test_a_leak_has_an_owner_that_keeps_memory_of_every_step() -> None:
     )
 
 
+def test_what_allocates_for_others_names_for_whom() -> None:
+    host = [
+        op("aten::to", 0, 100),
+        op("aten::_to_copy", 10, 80),
+        op("aten::empty_strided", 20, 50),
+        op("aten::empty", 30, 10),  # allocates inside of another that does so
+        op("aten::empty", 200, 50),  # for nobody
+        op("aten::mm", 300, 50),  # for itself
+    ]
+    events = [MemoryEvent(time, size, size, 0, 1) for time, size in ((35, 40), (60, 20), (210, 10), (310, 5))]
+    (found,), _ = analyse(make_trace(host=host, memory=events))
+    assert [(owner.name, owner.caller, owner.allocated_bytes) for owner in found.owners] == [
+        ("aten::empty", "aten::_to_copy", 40),
+        ("aten::empty_strided", "aten::_to_copy", 20),
+        ("aten::empty", None, 10),
+        ("aten::mm", None, 5),
+    ]
+
+
 def test_sawtooth_by_hand() -> None:
     (found,), _ = analyse(leaky())
     assert found.sawtooth is not None
