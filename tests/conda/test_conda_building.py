@@ -29,15 +29,6 @@ def prepare(project: Project) -> list[str]:
     return [*program, "--snakefile", "Snakefile", "--config", "study=study.yaml"]
 
 
-def built(project: Project) -> list[Path]:
-    """Return the environments that Snakemake holds for complete."""
-    return [path for path in project.conda_prefix.glob("*_") if (path / "env_setup_done").exists() or done_flag(path)]
-
-
-def done_flag(path: Path) -> bool:
-    return any(path.parent.glob(f"{path.name}.env_setup_done*")) or any(path.glob(".env_setup_done*"))
-
-
 def whole(project: Project) -> None:
     """Check every file of the environment for the workload."""
     done = project.snakemake("results/study/envs/bench/check.json")
@@ -65,13 +56,13 @@ def test_two_workflows_build_one_environment_once(make_project, tmp_path: Path) 
 def test_a_builder_that_was_killed_leaves_nothing_that_is_used(make_project, moment: str) -> None:
     project = make_project()
     project.add_environment("bench", ENVIRONMENT)
-    process = start(project, *prepare(project))
-    deadline = time.monotonic() + 120
-    while not reached(project, moment) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    with start(project, *prepare(project)) as process:
+        deadline = time.monotonic() + 120
+        while not reached(project, moment):
+            assert process.poll() is None, f"over before it could be killed: {process.communicate()[0]}"
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        os.killpg(process.pid, signal.SIGKILL)
     again = project.run(*prepare(project))
     assert again.returncode == 0, again.stdout + again.stderr
     whole(project)

@@ -136,7 +136,9 @@ def _unowned(installed: Installed, files: Iterable[str]) -> Iterator[str]:
             foreign = [name for name in inner if f"{relative}/{name}" not in folders and name != "__pycache__"]
             inner[:] = sorted(set(inner) - set(foreign) - {"__pycache__"})
             yield from (f"{relative}/{name}/" for name in sorted(foreign))
-            loose = (f"{relative}/{name}" for name in sorted(names) if not name.endswith(".pyc"))
+            # Installers add files of their own to the metadata of what they install; nobody imports them.
+            listed = [] if relative.endswith(".dist-info") else sorted(names)
+            loose = (f"{relative}/{name}" for name in listed if not name.endswith(".pyc"))
             yield from (path for path in loose if path not in known)
 
 

@@ -128,7 +128,7 @@ def same_version(locked: str, installed: str | None) -> bool:
         wanted, found = Version(locked), Version(installed)
     except InvalidVersion:
         return locked == installed
-    return wanted == found if wanted.local else wanted.public == found.public
+    return wanted == (found if wanted.local else Version(found.public))
 
 
 def merge(files: Sequence[Sequence[Requirement]]) -> dict[str, Requirement]:
