@@ -5,7 +5,6 @@ Unlike `tracelock.envs.spec`, which reads the project's own files strictly, this
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,35 +18,10 @@ from tracelock.envs.package import Package, pip_name
 from tracelock.envs.spec import Dependency, line_of, parse_dependency, yaml_problem
 from tracelock.errors import Problem, TracelockError
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _VCS = re.compile(
     r"(?:(?P<name>[\w.-]+)(?:\[[^\]]*\])?\s*@\s*)?(?P<vcs>git|hg|svn|bzr)\+(?P<url>[^\s#]+)(?:#(?P<tail>\S+))?"
 )
 _PIP = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?P<rest>.*)")
-
-
-def decode(path: Path, data: bytes) -> tuple[str, list[Problem]]:
-    """Return a file's text whatever editor or shell wrote it: UTF-8, UTF-16 with or without its mark, Latin-1.
-
-    PowerShell's ``conda env export > environment.yml`` writes UTF-16, which conda itself cannot read.
-    """
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return _decoded(path, data[len(mark) :], encoding)
-    # Without a mark, every other byte of UTF-16 is zero in such a file.
-    if data[1:2] == b"\0" or data[:1] == b"\0":
-        return _decoded(path, data, "utf-16-le" if data[1:2] == b"\0" else "utf-16-be")
-    return _decoded(path, data, "utf-8")
-
-
-def _decoded(path: Path, data: bytes, encoding: str) -> tuple[str, list[Problem]]:
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError:
-        what = f"is not {encoding.upper()}; read as Latin-1"
-        return data.decode("latin-1"), [Problem(str(path), what, "save it as UTF-8")]
-    warning = Problem(str(path), f"is {encoding.upper()}, which conda cannot read", "save it as UTF-8")
-    return text, [] if encoding == "utf-8" else [warning]
 
 
 def read_exported(path: Path, text: str) -> tuple[list[Package], list[Problem]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import platform as machine
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from tracelock.envs.installed import read_installed
@@ -19,6 +21,7 @@ from tracelock.io import read_json
 Source = Literal["prefix", "lock", "pin", "snapshot", "yaml", "requirements"]
 
 _EXPECTED = "a prefix, a snapshot, a conda-lock or pin file, an environment.yml or a requirement file"
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _ARCHIVE = re.compile(r"(?P<stem>.+)\.(?:conda|tar\.bz2)$")
 
 
@@ -69,8 +72,6 @@ def read_manifest(path: Path, platform: str | None = None) -> Manifest:
         data = path.read_bytes()
     except OSError as error:
         raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
-    from tracelock.envs.exported import decode, read_exported
-
     text, warnings = decode(path, data)
     if is_pin(text):
         return read_pin(path, text)
@@ -79,7 +80,7 @@ def read_manifest(path: Path, platform: str | None = None) -> Manifest:
     if re.search(r"^package:", text, re.MULTILINE) and re.search(r"^metadata:", text, re.MULTILINE):
         return read_conda_lock(path, platform)
     if re.search(r"^dependencies:", text, re.MULTILINE):
-        packages, more = read_exported(path, text)
+        packages, more = _reader("exported").read_exported(path, text)
         return Manifest("yaml", str(path), tuple(packages), warnings=tuple(warnings + more))
     if re.search(r"^[\w.-]+==", text, re.MULTILINE):
         packages = [Package(r.name, r.version, "pip") for r in read_requirements(path)]
@@ -105,12 +106,21 @@ def read_snapshot(path: Path) -> Manifest:
 
 def read_conda_lock(path: Path, platform: str | None) -> Manifest:
     """Read a conda-lock file for one platform: the one given, this machine's, or the only one there is."""
-    from tracelock.envs.lock import read_lock
-
-    lock = read_lock(path)
+    lock = _reader("lock").read_lock(path)
     platforms = lock.metadata.platforms
     wanted = platform or (platforms[0] if len(platforms) == 1 else this_platform())
     return Manifest("lock", str(path), tuple(package.to_package() for package in lock.for_platform(wanted)))
+
+
+def _reader(module: str) -> Any:
+    """Return the module that reads a YAML file; the environments that are checked need not have its libraries."""
+    try:
+        return import_module(f"tracelock.envs.{module}")
+    except ImportError as error:
+        hint = "give the pin file, or run it with the Python of tracelock"
+        raise TracelockError(
+            Problem("", f"a YAML file needs {error.name}, which is not installed here", hint)
+        ) from None
 
 
 def this_platform() -> str:
@@ -118,6 +128,30 @@ def this_platform() -> str:
     system = {"Linux": "linux", "Darwin": "osx", "Windows": "win"}.get(machine.system(), machine.system().lower())
     names = {"x86_64": "64", "AMD64": "64", "aarch64": "aarch64" if system == "linux" else "arm64"}
     return f"{system}-{names.get(machine.machine(), machine.machine())}"
+
+
+def decode(path: Path, data: bytes) -> tuple[str, list[Problem]]:
+    """Return a file's text whatever editor or shell wrote it: UTF-8, UTF-16 with or without its mark, Latin-1.
+
+    PowerShell's ``conda env export > environment.yml`` writes UTF-16, which conda itself cannot read.
+    """
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return _decoded(path, data[len(mark) :], encoding)
+    # Without a mark, every other byte of UTF-16 is zero in such a file.
+    if data[1:2] == b"\0" or data[:1] == b"\0":
+        return _decoded(path, data, "utf-16-le" if data[1:2] == b"\0" else "utf-16-be")
+    return _decoded(path, data, "utf-8")
+
+
+def _decoded(path: Path, data: bytes, encoding: str) -> tuple[str, list[Problem]]:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        what = f"is not {encoding.upper()}; read as Latin-1"
+        return data.decode("latin-1"), [Problem(str(path), what, "save it as UTF-8")]
+    warning = Problem(str(path), f"is {encoding.upper()}, which conda cannot read", "save it as UTF-8")
+    return text, [] if encoding == "utf-8" else [warning]
 
 
 def is_pin(text: str) -> bool:
