@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -50,10 +50,19 @@ def is_synchronising(name: str) -> bool:
 
 
 def matching(texts: Sequence[str], names: Int32, predicate: Callable[[str], bool]) -> Mask:
-    """Return which rows have a name that `predicate` is true of, shape of `names`."""
-    held = np.zeros(len(texts) + 1, np.bool_)
-    held[names] = True
-    held[-1] = False  # the place of -1: a row without name
-    for identifier in np.flatnonzero(held).tolist():
+    """Return which rows have a name that `predicate` is true of, shape of `names`; a row without name has none."""
+    held = np.zeros(len(texts) + 1, np.bool_)  # the last place is that of -1
+    for identifier in _identifiers(len(texts), names):
         held[identifier] = predicate(texts[identifier])
-    return held[names]
+    found: Mask = held[names]
+    return found
+
+
+def _identifiers(count: int, names: Int32) -> Iterable[int]:
+    """Return the ids that may occur in `names`: all of them where that is cheaper than looking."""
+    if count < len(names) // 8:
+        return range(count)
+    held = np.zeros(count + 1, np.bool_)
+    held[names] = True
+    found: list[int] = np.flatnonzero(held[:-1]).tolist()
+    return found
