@@ -5,6 +5,7 @@ Standard library only: the validation of studies and the documentation read thes
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Setting:
         """Return what is wrong with `value` and what was expected, or an empty string."""
         if value is None and self.default is None:
             return ""
+        if value is False and "off" in self.allowed:
+            return "is false, expected a text: write 'off' in quotes, since YAML reads a bare off as false"
         if not self._has_kind(value):
             return f"is {value!r}, expected {self.expected}"
         if self.allowed and value not in self.allowed:
@@ -155,6 +158,19 @@ def resolve(given: Mapping[str, object], own: Iterable[Setting] | None = (), whe
     if problems:
         raise TracelockError(problems)
     return {**defaults(own or ()), **given}
+
+
+def as_markdown(settings: Iterable[Setting]) -> str:
+    """Return a table of settings for the documentation."""
+    rows = [
+        f"| `{setting.name}` | {_shown(setting)} | {setting.expected} | {setting.meaning} |" for setting in settings
+    ]
+    return "\n".join(["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |", *rows]) + "\n"
+
+
+def _shown(setting: Setting) -> str:
+    """Return a default as YAML writes it."""
+    return setting.default if isinstance(setting.default, str) else json.dumps(setting.default)
 
 
 class Settings(Mapping[str, Any]):

@@ -62,6 +62,11 @@ def test_a_name_that_nothing_is_known_of_passes_only_where_the_workload_declares
     assert len(check({"mine": 1}, ())) == 1
 
 
+def test_a_bare_off_in_yaml_is_explained() -> None:
+    assert "write 'off' in quotes" in str(check({"amp": False})[0])
+    assert "expected off or bf16 or fp16" in str(check({"amp": True})[0])
+
+
 @pytest.mark.parametrize(("name", "value"), [("persistent_workers", True), ("prefetch_factor", 4)])
 def test_settings_of_workers_need_workers(name: str, value: object) -> None:
     assert "num_workers is 0" in str(check({name: value})[0])
