@@ -138,3 +138,50 @@ def test_the_queue_of_rocm_is_that_of_hta(shared: Path) -> None:
     (device,) = launches(trace, launch, np.ones(len(trace.device), np.bool_))
     assert device.linked == 2685
     assert {queue.stream: queue.longest for queue in device.queues}[0] == int(float(peers[-1]["queue_length"])) == 1840
+
+
+calls = st.lists(
+    st.tuples(st.integers(0, 200), st.integers(0, 30), st.integers(0, 60), st.integers(0, 40), st.integers(7, 8)),
+    max_size=12,
+)
+
+
+@given(calls)
+def test_delays_are_those_of_a_slow_twin(rows: list[tuple[int, int, int, int, int]]) -> None:
+    """Rows of (call, its length, wait after it began, length of the work, stream), in microseconds."""
+    host = [launch(1000 * call, 1000 * length, correlation=n + 1) for n, (call, length, *_) in enumerate(rows)]
+    device = [
+        kernel("k", 1000 * (call + wait), 1000 * work, correlation=n + 1, stream=stream)
+        for n, (call, _, wait, work, stream) in enumerate(rows)
+    ]
+    found = analyse(make_trace(host=host, device=device))
+    if not rows:
+        assert found == ()
+        return
+    delays = [max(0, wait - length) for _, length, wait, _, _ in rows]
+    assert found[0].delay_mean_us == pytest.approx(np.mean(delays))
+    assert found[0].delay_median_us == pytest.approx(np.median(delays))
+    assert found[0].delay_max_us == max(delays)
+    assert found[0].short == sum(work < length for _, length, _, work, _ in rows)
+    assert found[0].tiny == sum(work < 10 for *_, work, _ in rows)
+    for queue in found[0].queues:
+        mine = [(call, call + wait) for call, _, wait, _, stream in rows if stream == queue.stream]
+        span = max(began for _, began in mine) - min(call for call, _ in mine)
+        waiting = sum(began - call for call, began in mine)
+        assert queue.mean == (pytest.approx(waiting / span) if span else None)
+    assert len(found[0].queues) == len({row[-1] for row in rows})
+
+
+def test_real_traces_keep_the_laws_of_launches(shared: Path) -> None:
+    for path in sorted((shared / "traces").glob("*.json.gz")):
+        trace = read_trace(path)
+        launch_of = link(trace, nest(trace.host)).launch
+        work = trace.device.kind <= 2
+        for found in launches(trace, launch_of, np.ones(len(trace.device), np.bool_)):
+            mine = work & (trace.device.device == found.device)
+            assert found.linked + found.unlinked == mine.sum()
+            assert found.linked == (mine & (launch_of >= 0)).sum()
+            assert 0 <= found.graph_rows <= found.linked
+            assert max(found.short, found.slow_calls, found.slow_starts) <= found.linked - found.graph_rows
+            for queue in found.queues:
+                assert 0 <= (queue.mean or 0) <= queue.longest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -279,3 +280,50 @@ def test_real_traces_keep_the_laws_of_memory(shared: Path) -> None:
             if each.curve:
                 highest = max(point.allocated_bytes for point in each.curve)
                 assert each.peak_allocated_bytes == max(highest, levels.before)
+
+
+changes = st.lists(st.tuples(st.integers(0, 99), st.integers(-40, 40).filter(bool)), min_size=1, max_size=25)
+
+
+@given(changes)
+def test_the_sawtooth_is_that_of_a_slow_twin(rows: list[tuple[int, int]]) -> None:
+    """Two steps of 50 ns; levels are counted record by record."""
+    rows = sorted(rows, key=lambda row: row[0])
+    level, events = 5000, []
+    for time, change in rows:
+        level += change
+        events.append(MemoryEvent(time, change, level, 0, 1, **CUDA))
+    (found,), _ = analyse(make_trace(host=[step(0, 0, 50), step(1, 50, 50)], memory=events))
+    teeth, heights, hills, grown = 0, [], [], 0
+    for low in (0, 50):
+        mine = [change for time, change in rows if low <= time < low + 50]
+        # at the very start of a step its first records have happened already: they are the level it begins with
+        held = 5000 + sum(change for time, change in rows if time <= low)
+        path = [held]
+        for time, change in rows:
+            if low < time < low + 50:
+                path.append(path[-1] + change)
+        if max(path) > min(path):
+            moved = sum(abs(after - before) for before, after in itertools.pairwise(path))
+            hills.append(moved / (2 * (max(path) - min(path))))
+        grown += sum(change > 0 for change in mine)
+        for first, second in itertools.pairwise(mine):
+            if first > 0 > second:
+                teeth += 1
+                heights.append(min(first, -second))
+    assert found.sawtooth is not None
+    assert found.sawtooth.allocations_per_step == grown / 2
+    assert found.sawtooth.teeth_per_step == teeth / 2
+    assert found.sawtooth.mean_tooth_bytes == (pytest.approx(np.mean(heights)) if heights else None)
+    assert found.sawtooth.hills == (pytest.approx(np.mean(hills)) if hills else None)
+
+
+@given(changes)
+def test_levels_are_those_of_a_slow_twin(rows: list[tuple[int, int]]) -> None:
+    rows = sorted(rows, key=lambda row: row[0])
+    events = [MemoryEvent(time, change, device_type=1, device=0) for time, change in rows]  # sizes alone
+    steps = [step(number, 25 * number, 25) for number in range(4)]
+    (found,), _ = analyse(make_trace(host=steps, memory=events))
+    assert found.step_levels == tuple(
+        sum(change for time, change in rows if time <= point) for point in (0, 25, 50, 75, 100)
+    )
