@@ -35,20 +35,34 @@ class Grid:
     def _table(self, width: int) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
         table.show_header = any(self.columns)
-        figures = sum(self._width(place) + GAP for place in range(1, len(self.columns)) if place not in self.folded)
-        for place, heading in enumerate(self.columns):
-            figure = place > 0 and place not in self.folded
+        shown = self._fitting(width)
+        for place, heading in enumerate(self.columns[:shown]):
+            figure = self._is_figure(place)
             table.add_column(
                 "" if heading == BAR else heading,
                 justify="right" if figure and heading != BAR else "left",
                 no_wrap=place not in self.folded,
                 overflow="fold" if place in self.folded else "ellipsis",
                 min_width=self._width(place) if figure else None,
-                max_width=max(LEAST, width - figures) if place == 0 and not self.folded else None,
+                max_width=max(LEAST, width - self._figures(shown)) if place == 0 and not self.folded else None,
             )
         for row in self.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(Text, row[:shown]))
         return table
+
+    def _fitting(self, width: int) -> int:
+        """Return how many columns fit: a figure is shown whole or not at all."""
+        shown = len(self.columns)
+        while shown > 2 and self._figures(shown) + min(LEAST, self._width(0)) > width:
+            shown -= 1
+        return shown
+
+    def _figures(self, shown: int) -> int:
+        """Return the width that the figures of the first `shown` columns take, gaps included."""
+        return sum(self._width(place) + GAP for place in range(1, shown) if self._is_figure(place))
+
+    def _is_figure(self, place: int) -> bool:
+        return place > 0 and place not in self.folded
 
     def _width(self, place: int) -> int:
         return max((len(row[place]) for row in (self.columns, *self.rows)), default=0)
@@ -64,7 +78,7 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], *, folded: Seque
     ----------
     columns
         Headings. The first column holds names, which are cut at the end where the terminal is too narrow for them;
-        figures never are.
+        figures never are: where it is narrower still, the last columns are left out.
     folded
         Places of columns that hold longer text, which takes as many lines as it needs.
 

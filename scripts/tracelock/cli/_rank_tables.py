@@ -18,18 +18,22 @@ CLOCKS = {
 def rank_verdict(ranks: Ranks) -> str:
     """Return who holds the others up, in a sentence or two."""
     waited = f"In the mean a rank waits {fmt.share(ranks.waited_share)} of its steps for others to arrive"
+    absent = (ranks.world_size or 0) - len(ranks.ranks)
+    here = f" {fmt.plural(absent, 'rank')} of the job are not here: it may be more." if absent > 0 else ""
     if ranks.straggler is None:
-        return f"{waited}; no single rank causes more than half of it."
+        return f"{waited}; no single rank causes more than half of it.{here}"
     last = next(each.last for each in ranks.ranks if each.rank == ranks.straggler)
     part = fmt.share(ranks.straggler_share)
-    return f"{waited}; rank {ranks.straggler} causes {part} of that (last in {last} of {ranks.matched} collectives)."
+    told = f"rank {ranks.straggler} causes {part} of that (last in {last} of {ranks.matched} collectives)"
+    return f"{waited}; {told}.{here}"
 
 
 def rank_sections(ranks: Ranks, top: int) -> Iterator[Section]:
     """Yield the tables of `ranks`; collectives with `top` rows at most."""
     size = f" of {ranks.world_size}" if ranks.world_size else ""
-    columns = ("rank", "step", "GPU", "compute", "exposed comm.", "waits", "makes wait", "last", "clock")
-    yield f"{len(ranks.ranks)}{size} ranks, {CLOCKS[ranks.clocks]}", grid(columns, map(_rank, ranks.ranks))
+    columns = ("rank", "step", "GPU", "compute", "exposed", "waits", "causes", "last", "clock")
+    legend = "exposed: communication alone; waits: for the last to arrive; causes: waiting of others"
+    yield f"{len(ranks.ranks)}{size} ranks ({legend}), {CLOCKS[ranks.clocks]}", grid(columns, map(_rank, ranks.ranks))
     rows = [
         (
             f"{each.name} {each.dtype or ''}".strip(),
