@@ -17,7 +17,7 @@ STUDY ?= config/demo.yaml
 BASE := $(VENV)/.base-$(TORCH)
 DEV := $(VENV)/.dev
 
-.PHONY: help install demo test format lint type bench docs clean
+.PHONY: help install demo envs test format lint type bench docs clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
@@ -41,6 +41,9 @@ install: $(BASE) ## make .venv with the tracelock command
 
 demo: $(BASE) ## run the demo study and open the way to its report
 	@$(BIN)/tracelock study run $(STUDY)
+
+envs: $(BASE) ## build the environments of STUDY with conda, each once, before anything runs
+	@$(BIN)/python scripts/prepare_envs.py -- --config study=$(STUDY)
 
 test: $(DEV) ## run every test
 	$(BIN)/python -m pytest

@@ -31,7 +31,7 @@ def snapshot_arguments(environment):
     unlocked = " --allow-unlocked" if PLAN.study.allow_unlocked else ""
     if not USE_CONDA:
         return f"--driver {quote(shown(ROOT / 'requirements'))}{unlocked}"
-    return f"--lock {quote(shown(environment_lock(environment, ENVS, ROOT)))}{unlocked}"
+    return f"--lock {quote(shown(find_environment(ROOT, environment).lock))}{unlocked}"
 
 
 def runs_of_round(number, file):

@@ -36,12 +36,6 @@ def shown(path: Path) -> str:
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_posix()
 
 
-def environment_lock(environment: str, envs: Path, root: Path) -> Path:
-    """Return the lock of an environment: the main one's lies at the root, where people look for it."""
-    own = envs / f"{environment}.conda-lock.yml"
-    return own if own.is_file() else root / "conda-lock.yml"
-
-
 def results_folder(config: Mapping[str, Any]) -> str:
     """Return the folder of all results, from Snakemake's config."""
     return str(config.get("results", "results")).rstrip("/")
