@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pty
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -259,6 +260,25 @@ def test_nothing_heavy_is_imported(trace: Path, root: Path) -> None:
     loaded = set(done.stderr.split())
     assert "tracelock.analysis.analyze" in loaded
     assert not loaded & set(HEAVY)
+
+
+def test_a_trace_of_a_megabyte_costs_less_than_a_second_and_a_half(root: Path, tmp_path: Path) -> None:
+    """CPU time of the whole process, imports included: the machine may be busy with other things."""
+    value = document_of()
+    count = 1_000_000 // len(json.dumps(value["traceEvents"])) + 1
+    value["traceEvents"] = [
+        {**each, "ts": each["ts"] + 3000 * number, "args": {**each["args"], "Ev Idx": number}}
+        for number in range(count)
+        for each in value["traceEvents"]
+    ]
+    trace = write(tmp_path / "trace.json", value)
+    assert trace.stat().st_size >= 1_000_000
+    command = [sys.executable, "-c", "from tracelock.cli import main; main()", "analyze", str(trace)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": str(root / "scripts")}
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
 
 
 @pytest.mark.parametrize("no_color", [False, True])
