@@ -1,7 +1,7 @@
 """tracelock: evidence for why a PyTorch training job is slow, that a colleague can repeat.
 
-`read_trace` and `analyze` are loaded when they are asked for, so that the command line starts fast and the runner can
-import its part of the package where numpy is not installed.
+`read_trace`, `analyze` and `frames` are loaded when they are asked for, so that the command line starts fast and the
+runner can import its part of the package where numpy is not installed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracelock.analysis import analyze
+    from tracelock.analysis.frames import frames
     from tracelock.trace import read_trace
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "analyze", "read_trace"]
+__all__ = ["__version__", "analyze", "frames", "read_trace"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from tracelock.analysis import analyze
 
         return analyze
+    if name == "frames":
+        from tracelock.analysis.frames import frames
+
+        return frames
     if name == "read_trace":
         from tracelock.trace import read_trace
 
