@@ -74,8 +74,12 @@ def _rounded(rows: Rows, unit: int) -> Rows:
     return with_times(rows, [int(each * unit) for each in start], [int(each * unit) for each in end])
 
 
-def with_labels_of_devices(trace: Trace) -> Trace:
-    """Return the trace with the device's annotations among the host's, where the TensorBoard plugin puts them."""
+def as_plugin(trace: Trace) -> Trace:
+    """Return the trace as the TensorBoard plugin takes it.
+
+    The device's annotations are among the host's, and calls of the driver are passed over.
+    """
+    trace = replace(trace, host=chosen(trace.host, trace.host.kind != HostKind.DRIVER))
     labels = chosen(trace.device, trace.device.kind == DeviceKind.ANNOTATION)
     labels = chosen(labels, ~matching(trace.texts, labels.name, is_step))
     columns = {}

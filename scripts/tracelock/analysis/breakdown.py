@@ -52,7 +52,7 @@ def _roles(trace: Trace, is_collective: Callable[[str], bool]) -> Iterator[Inter
     communication = named & matching(trace.texts, host.name, is_collective)
     loading = named & matching(trace.texts, host.name, is_loading)
     yield cover(host.start, host.duration, communication)
-    yield cover(host.start, host.duration, of_kinds(host, (HostKind.RUNTIME,)))
+    yield cover(host.start, host.duration, of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER)))
     yield cover(host.start, host.duration, loading)
     yield cover(host.start, host.duration, named)
 

@@ -23,7 +23,7 @@ def parts(trace: Trace) -> list[list[int]]:
 
 def host_role(kind: HostKind, name: str) -> str:
     """What a host row counts as; rows of no role are "other"."""
-    if kind == HostKind.RUNTIME:
+    if kind in (HostKind.RUNTIME, HostKind.DRIVER):
         return "runtime"
     if kind not in (HostKind.OPERATOR, HostKind.ANNOTATION) or is_step(name):
         return "other"
@@ -82,6 +82,12 @@ def test_loading_is_found_in_every_spelling() -> None:
     name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
     for row in (op(name, 10, 20), annotation(name, 10, 20), annotation("enumerate(DataPipe)#Batcher", 10, 20)):
         assert dict(zip(ROLES, parts(make_trace([step(0, 0, 100), row]))[0], strict=True))["dataloader"] == 20
+
+
+def test_calls_of_the_driver_are_runtime() -> None:
+    trace = make_trace([step(0, 0, 100), op("triton", 10, 50), Host("cuLaunchKernel", 20, 10, HostKind.DRIVER)])
+    found = dict(zip(ROLES, parts(trace)[0], strict=True))
+    assert (found["runtime"], found["cpu_op"]) == (10, 40)
 
 
 def test_no_rows() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from peers import FRACTIONAL, INTEGER, Seen, as_floats, peers_of, trace_of, with_labels_of_devices
+from peers import FRACTIONAL, INTEGER, Seen, as_floats, as_plugin, peers_of, trace_of
 
 from tracelock.analysis import analyze
 from tracelock.analysis.breakdown import ROLES, break_down
@@ -38,7 +38,7 @@ def reference(shared: Path, name: str) -> dict[str, Any]:
 
 
 def seen(shared: Path, name: str) -> tuple[Seen, Prepared]:
-    view = as_floats(with_labels_of_devices(trace_of(shared, name)))
+    view = as_floats(as_plugin(trace_of(shared, name)))
     return view, prepare(view.trace)
 
 
