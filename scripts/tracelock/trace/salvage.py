@@ -47,7 +47,7 @@ class Salvager:
         self.tally = decoder.context.tally
         self.lost_end = False  # whether an event was open where the text ended
 
-    def salvage(self, text: bytes, at_end: bool, patient: bool) -> Salvaged:
+    def salvage(self, text: bytes, at_end: bool = False, patient: bool = True, between: bool = False) -> Salvaged:
         """Decode the events at the start of `text`, which begins at an event.
 
         Parameters
@@ -58,6 +58,8 @@ class Salvager:
             Whether no more text follows: then an open event is lost, and not to be continued.
         patient
             Whether more text may be asked for where the first event is still open.
+        between
+            Whether `text` ends where the layout of the file separates events: a text that is open there is damaged.
         """
         found = members(text)
         ends = found.closed is not None and text[found.closed] == ord("]")
@@ -71,7 +73,7 @@ class Salvager:
                 if array is not None:
                     whole = part is text
                     return Salvaged(len(part) + (not whole), closed, self.decoder.decode(array))
-        if patient and not at_end and found.open and not found.commas and not found.stray:
+        if patient and not at_end and found.open and not found.commas and not (found.stray and between):
             return Salvaged(0, False, [])
         return self._piecewise(text, at_end, patient)
 
@@ -97,33 +99,16 @@ class Salvager:
 
     def _usual(self, element: Raw) -> bytes | None:
         """Return one member of traceEvents as an event of the usual form, or None (counted) if it is none."""
-        for form in (bytes, self._without_oddities, _mend_or_leave):
+        for form in (_as_it_is, _without_oddities, _mended_numbers):
             try:
-                raw = form(element)
+                raw, counts = form(bytes(element))
                 self._learn([_event.decode(raw)])
-                return raw
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, BeyondMendingError):
                 continue
+            self.tally.merge(counts)
+            return raw
         self.tally.add("not-an-event")
         return None
-
-    def _without_oddities(self, element: Raw) -> bytes:
-        """Return an event without the keys whose values are of a type that they never have."""
-        keys = _members.decode(element)
-        if bytes(keys.get("ph", b"")) not in _PHASES:
-            raise msgspec.ValidationError
-        if not bytes(keys.get("cat", b'""')).startswith(b'"'):
-            del keys["cat"]
-        args = keys.pop("args", None)
-        keys = {key: value for key, value in keys.items() if bytes(value)[:1] not in (b"[", b"{")}
-        if args is not None and bytes(args).startswith(b"{"):
-            kept = _members.decode(args).items()
-            usual = {key: value for key, value in kept if key not in _SCALARS or bytes(value)[:1] not in (b"[", b"{")}
-            self.tally.add("odd-args", len(usual) < len(kept))
-            keys["args"] = Raw(msgspec.json.encode(usual))
-        else:
-            self.tally.add("odd-args", args is not None)
-        return msgspec.json.encode(keys)
 
     def _mended(self, text: bytes, quotes: bool = False) -> bytes | None:
         """Return the JSON array of the events in `text` after mending, or None if that does not help."""
@@ -189,11 +174,32 @@ class Salvager:
         return None, cuts[place + 1]
 
 
-def _mend_or_leave(element: Raw) -> bytes:
-    try:
-        return mend(bytes(element))[0]
-    except BeyondMendingError:
-        return bytes(element)
+def _as_it_is(element: bytes) -> tuple[bytes, dict[str, int]]:
+    return element, {}
+
+
+def _without_oddities(element: bytes) -> tuple[bytes, dict[str, int]]:
+    """Return an event without the keys whose values are of a type that they never have."""
+    keys = _members.decode(element)
+    if bytes(keys.get("ph", b"")) not in _PHASES:
+        raise msgspec.ValidationError
+    if not bytes(keys.get("cat", b'""')).startswith(b'"'):
+        del keys["cat"]
+    args = keys.pop("args", None)
+    keys = {key: value for key, value in keys.items() if bytes(value)[:1] not in (b"[", b"{")}
+    if args is not None and bytes(args).startswith(b"{"):
+        kept = _members.decode(args).items()
+        usual = {key: value for key, value in kept if key not in _SCALARS or bytes(value)[:1] not in (b"[", b"{")}
+        odd = len(usual) < len(kept)
+        keys["args"] = Raw(msgspec.json.encode(usual))
+    else:
+        odd = args is not None
+    return msgspec.json.encode(keys), {"odd-args": 1} if odd else {}
+
+
+def _mended_numbers(element: bytes) -> tuple[bytes, dict[str, int]]:
+    """Return sound JSON without numbers that no machine type holds."""
+    return mend(element)
 
 
 def _trimmed(text: bytes) -> bytes:

@@ -18,7 +18,8 @@ from tracelock.trace.tally import Tally
 
 EXACT_BELOW_US: Final = float(2**43)
 LIMIT_US: Final = (2**63 - 1) // 1000
-MISSING: Final = -(2**63)  # no time, or none that 64 bits can hold
+MISSING: Final = -(2**63)  # no time
+LATEST: Final = 2**63 - 1  # stands for all later times, which are years away from any trace
 
 
 class NeedDigitsError(Exception):
@@ -39,7 +40,7 @@ def nanoseconds(values: Sequence[Any], tally: Tally, digits_kept: bool = True) -
 
     Returns
     -------
-    int64 nanoseconds, `MISSING` where there is no finite number below 2**63 ns.
+    int64 nanoseconds, `MISSING` where there is no finite number, `LATEST` where 64 bits do not hold it.
 
     Raises
     ------
@@ -88,16 +89,17 @@ def _scalar(raw: bytes) -> Any:
 
 
 def _one(value: Any, tally: Tally) -> int:
-    if isinstance(value, str):
-        tally.add("text-timestamp")
     if value is None or isinstance(value, bool):
         return MISSING
     try:
         exact = Decimal(repr(value) if isinstance(value, float) else value) * 1000
-        whole = int(exact.to_integral_value()) if exact.is_finite() else MISSING
-    except (InvalidOperation, ValueError, TypeError, OverflowError):
+    except (InvalidOperation, ValueError, TypeError):
         return MISSING
-    return whole if -(2**63) < whole < 2**63 else MISSING
+    if not exact.is_finite():
+        return MISSING
+    if isinstance(value, str):
+        tally.add("text-timestamp")
+    return int(min(max(exact, Decimal(-LATEST)), Decimal(LATEST)).to_integral_value())
 
 
 def integers(values: Sequence[Any], tally: Tally) -> Int64:

@@ -155,7 +155,8 @@ class Walker:
             stop = self._cut(length)
             text = bytes(window.buffer[window.start : stop if stop >= 0 else min(window.start + length, window.end)])
             at_end = window.at_end and len(text) == len(window)
-            used, closed, batches = self._salvager.salvage(text, at_end, patient=length < MOST_OF_EVENT)
+            patient = length < MOST_OF_EVENT
+            used, closed, batches = self._salvager.salvage(text, at_end, patient, between=stop >= 0)
             if used:
                 self.keep(batches)
                 window.use(used)

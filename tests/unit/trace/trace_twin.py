@@ -121,7 +121,24 @@ def rows_of(document: Any) -> Rows:
 
 
 PLAIN_KEYS = frozenset(
-    ["External id", "queued", "device", "context", "stream", "correlation", "registers per thread", "shared memory", "blocks per SM", "warps per SM", "grid", "block", "est. achieved occupancy %", "kind", "Record function id", "Ev Idx"]
+    [
+        "External id",
+        "queued",
+        "device",
+        "context",
+        "stream",
+        "correlation",
+        "registers per thread",
+        "shared memory",
+        "blocks per SM",
+        "warps per SM",
+        "grid",
+        "block",
+        "est. achieved occupancy %",
+        "kind",
+        "Record function id",
+        "Ev Idx",
+    ]
 )
 
 
