@@ -39,6 +39,16 @@ def make_spec(folder: Path, **changes: Any) -> Path:
     return path
 
 
+def read(folder: Path) -> dict[str, Any]:
+    """Return the run.json of a folder."""
+    return json.loads((folder / "run.json").read_text())  # type: ignore[no-any-return]
+
+
+def visible(folder: Path) -> set[str]:
+    """Return the names of a run's files, the claim of the newest attempt apart."""
+    return {path.name for path in folder.iterdir() if path.name != ".attempt"}
+
+
 def environment(locks: Path) -> dict[str, str]:
     """Return this process's environment with a lock folder apart from the machine's real one."""
     return {**os.environ, "TRACELOCK_LOCK_DIR": str(locks)}
