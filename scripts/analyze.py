@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from pathlib import Path
-from typing import Any
 
 from tracelock.analysis import analyze
 from tracelock.analysis import document as analysis_document
-from tracelock.diagnosis import diagnose
-from tracelock.diagnosis.thresholds import Thresholds, read_thresholds
-from tracelock.io import read_json
+from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.diagnosis.recorded import Recorded, read_recorded
+from tracelock.diagnosis.thresholds import read_thresholds
+from tracelock.errors import Problem, TracelockError
+from tracelock.io import schema, write_json
 from tracelock.program import run_program
 from tracelock.trace import read_trace
 
@@ -27,32 +27,32 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the file to write")
     arguments = parser.parse_args()
     limits = read_thresholds(arguments.thresholds)
-    if arguments.run is None:
-        diagnosed = diagnose(analyze(read_trace(arguments.trace)), thresholds=limits)
-    else:
-        diagnosed = of_run(arguments.run, limits)
+    recorded = read_recorded(arguments.run) if arguments.run else Recorded()
+    trace = _trace_of(arguments.run, recorded) if arguments.run else arguments.trace
+    if trace is None:
+        write_json(arguments.output, {"schema": schema("no-analysis"), "reason": _why_no_trace(recorded)})
+        return
+    found = analyze(read_trace(trace))
+    diagnosed: Diagnosed = diagnose(found, run=recorded.run, samples=recorded.samples, thresholds=limits)
     analysis_document.write(arguments.output, diagnosed)
 
 
-def of_run(path: Path, limits: Thresholds) -> Any:
-    """Return the diagnosis of a run from its folder."""
-    run = read_json(path, "run")
-    trace = read_trace(path.parent / run["profiled"]["trace"])
-    samples = read_samples(path.parent / run["samples"]["file"])
-    return diagnose(analyze(trace), run=run, samples=samples, thresholds=limits)
+def _trace_of(path: Path, recorded: Recorded) -> Path | None:
+    """Return the trace of a run, None where a limit kept it from being written."""
+    name = _profiled(path, recorded).get("trace")
+    return path.parent / str(name) if name else None
 
 
-def read_samples(path: Path) -> dict[str, list[float | None]]:
-    """Return the columns of samples.csv; an empty cell is None, a list of processes their sum."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    names = list(rows[0]) if rows else []
-    return {name: [_number(row[name]) for row in rows] for name in names}
+def _profiled(path: Path, recorded: Recorded) -> dict[str, object]:
+    profiled = (recorded.run or {}).get("profiled")
+    if not isinstance(profiled, dict):
+        raise TracelockError(Problem(f"{path}: profiled", f"is {profiled!r}, expected what the profiler recorded"))
+    return profiled
 
 
-def _number(cell: str) -> float | None:
-    """Return a cell's number: the sum where it lists one value a process, None where it is empty."""
-    return sum(map(float, cell.split())) if cell.strip() else None
+def _why_no_trace(recorded: Recorded) -> str:
+    stopped = (recorded.run or {}).get("profiled", {}).get("stopped_by")
+    return f"the run kept no trace: {stopped or 'nothing was recorded'}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tracelock.analysis import document
 from tracelock.analysis.analyze import analyze_prepared
@@ -19,8 +18,9 @@ from tracelock.analysis.selection import only_step
 from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
 from tracelock.cli._progress import reading
 from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.diagnosis.recorded import recorded_beside
 from tracelock.errors import EXIT_BAD_INPUT, TracelockError
-from tracelock.io import read_json, stable_json
+from tracelock.io import stable_json
 from tracelock.trace import read_trace
 
 
@@ -83,17 +83,8 @@ def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnos
     if len(request.files) > 1:
         calls = collective_calls(known.trace, known.tree, known.links)
         outcome.ranks.append(observe(known, calls, analysis, place))
-    return diagnose(analysis, run=_run_beside(path))
-
-
-def _run_beside(path: Path) -> dict[str, Any] | None:
-    """Return the run that wrote the trace, where it is one of ours: its settings decide what to advise."""
-    try:
-        run = read_json(path.parent / "run.json", "run")
-    except TracelockError:
-        return None
-    profiled = run.get("profiled")
-    return run if isinstance(profiled, dict) and profiled.get("trace") == path.name else None
+    recorded = recorded_beside(path)
+    return diagnose(analysis, run=recorded.run, samples=recorded.samples)
 
 
 def _tell(request: Request, found: Diagnosed, outcome: _Outcome) -> None:

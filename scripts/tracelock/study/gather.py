@@ -109,7 +109,15 @@ def _analysis(folder: Path, unknown: dict[str, str]) -> Diagnosed | None:
     try:
         return read_analysis(path, Diagnosed)
     except TracelockError as error:
-        unknown[key] = error.problems[0].what
+        unknown[key] = _why_none(path) or error.problems[0].what
+        return None
+
+
+def _why_none(path: Path) -> str | None:
+    """Return the reason that stands in the place of an analysis, None where there is none."""
+    try:
+        return str(read_json(path, "no-analysis")["reason"])
+    except (TracelockError, KeyError):
         return None
 
 
