@@ -16,6 +16,7 @@ from tracelock.io import write_text
 from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
 from tracelock.report.figures import load, names, render
+from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import overview, remedy_text, settings_text, value_text
@@ -65,7 +66,7 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         "mark": text.mark,
         "saved": text.saved,
         "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
-        "number": lambda value: text.UNKNOWN if value is None else text.digits(value),
+        "count": text.count,
     }
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
@@ -74,6 +75,7 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         ],
         lines=overview(comparison),
         figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
+        memory=memory_source(comparison),
         factor_columns=_factor_columns(comparison),
         label=lambda case: text.label(case, len(comparison.environments)),
         machines={name: dict(_flat(machine)) for name, machine in machines.items()},
@@ -87,10 +89,20 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
     )
 
 
-def inline_svg(svg: str, description: str) -> Markup:
-    """Return an SVG file as an element of a page: no prologue, no namespaces, the page's colours."""
+def inline_svg(svg: str, prefix: str, description: str) -> Markup:
+    """Return an SVG file as an element of a page: no prologue, no namespaces, the page's colours.
+
+    Parameters
+    ----------
+    prefix
+        Put before the ids that the file refers to, so that several figures can share a page; other ids go.
+    """
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', svg))
+    names = {one or other for one, other in used}
+    svg = re.sub(r' id="([^"]*)"', lambda found: f' id="{prefix}{found[1]}"' if found[1] in names else "", svg)
+    svg = svg.replace('href="#', f'href="#{prefix}').replace("url(#", f"url(#{prefix}")
     for color, variable in style.PAGE.items():
         svg = svg.replace(color.lower(), f"var(--{variable})")
     head = f'<svg role="img" aria-label="{Markup.escape(description)}"'
@@ -100,7 +112,7 @@ def inline_svg(svg: str, description: str) -> Markup:
 def _figure(comparison: Comparison, name: str) -> dict[str, Any]:
     module = load(name)
     drawn = {
-        kind: inline_svg(render(name, comparison, width, "svg", page=True).decode(), module.TITLE)
+        kind: inline_svg(render(name, comparison, width, "svg", page=True).decode(), f"{name}-{kind}-", module.TITLE)
         for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW))
     }
     return {"name": name, "title": module.TITLE, "caption": module.caption(comparison), **drawn}

@@ -31,7 +31,8 @@ def print_summary(folder: Path, console: Console | None = None) -> None:
     found = document.read(folder / "comparison.json")
     lines = overview(found)
     table = _table(found, lines, wide=True)
-    if console.measure(table).maximum <= console.width:
+    unbounded = console.options.update(max_width=10_000)
+    if console.measure(table, options=unbounded).maximum <= console.width:
         console.print(table)
     else:
         console.print(_table(found, lines, wide=False))

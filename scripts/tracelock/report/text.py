@@ -10,6 +10,7 @@ from tracelock.study.overview import value_text
 from tracelock.study.stats import Interval
 
 UNKNOWN = "–"
+_SPACE = "\N{NO-BREAK SPACE}"  # between a number and its unit
 UNLOCKED = "‡"  # marks whatever was measured in an environment that has no lock or differs from it
 
 _TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
@@ -22,6 +23,13 @@ def digits(value: float, significant: int = 3) -> str:
         return "0" if value == 0 else UNKNOWN
     places = max(0, significant - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{places}f}"
+
+
+def count(value: float | None) -> str:
+    """Return a number that is whole most of the time: ``256``, ``2.33``."""
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value == round(value) else digits(value)
 
 
 def time_scale(values_us: Sequence[float]) -> tuple[float, str]:
@@ -49,7 +57,7 @@ def percent(share: float | None) -> str:
     if share is None:
         return UNKNOWN
     value = 100 * share
-    return f"{value:.0f} %" if abs(value) >= 10 or value == 0 else f"{value:.1f} %"
+    return f"{value:.0f}{_SPACE}%" if abs(value) >= 10 or value == 0 else f"{value:.1f}{_SPACE}%"
 
 
 def ratio(value: float | None) -> str:
@@ -67,12 +75,12 @@ def time_interval(interval: Interval | None) -> str:
     if interval is None:
         return UNKNOWN
     scale, unit = time_scale([interval.value])
-    return f"{digits(interval.low / scale)}–{digits(interval.high / scale)} {unit}"
+    return f"{digits(interval.low / scale)}–{digits(interval.high / scale)}{_SPACE}{unit}"
 
 
 def throughput(interval: Interval) -> str:
     """Return a rate of samples with its interval: ``340 (335–341) samples/s``."""
-    return f"{digits(interval.value)} ({digits(interval.low)}–{digits(interval.high)}) samples/s"
+    return f"{digits(interval.value)} ({digits(interval.low)}–{digits(interval.high)}){_SPACE}samples/s"
 
 
 def ratio_interval(interval: Interval | None) -> str:
@@ -88,7 +96,7 @@ def rate_interval(interval: Interval | None) -> str:
 def saved(interval: Interval) -> str:
     """Return what a ratio of times below 1 saves, with its interval: ``44 % less time (43–45 %)``."""
     low, high = sorted((1 - interval.high, 1 - interval.low))
-    return f"{_bare(1 - interval.value)} % less time ({_bare(low)}–{_bare(high)} %)"
+    return f"{_bare(1 - interval.value)}{_SPACE}% less time ({_bare(low)}–{_bare(high)}{_SPACE}%)"
 
 
 def mark(unlocked: bool | None) -> str:
@@ -148,4 +156,4 @@ def _with_unit(value: float | None, units: Sequence[tuple[float, str]]) -> str:
     if value is None:
         return UNKNOWN
     scale, unit = _scale(units, [value])
-    return f"{digits(value / scale)} {unit}"
+    return f"{digits(value / scale)}{_SPACE}{unit}"

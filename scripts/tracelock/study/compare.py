@@ -191,8 +191,9 @@ def _method(results: Gathered, cases: Sequence[Case], min_effect: float) -> Meth
         ),
         few_runs=_few_runs(fewest),
         verdict=(
-            "faster or slower: the interval of the ratio misses 1, Welch's t-test on the logarithms of the runs "
-            f"gives p ≤ {1 - stats.CONFIDENCE:.2f}, and the difference is at least {100 * min_effect:.3g} %."
+            "A variant is called faster or slower where the interval of the ratio misses 1, Welch's t-test on the "
+            f"logarithms of the runs gives p ≤ {1 - stats.CONFIDENCE:.2f}, and the difference is at least "
+            f"{100 * min_effect:.3g} %."
         ),
         confidence=stats.CONFIDENCE,
         resamples=stats.RESAMPLES,

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,9 +23,10 @@ from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line, overview, value_text
 
 SIZE = 8.0  # points
-_POINT = 1 / 72
+_FINE = 720  # dots per inch: letters are not moved to whole dots then
 _GAP = 0.14
 _BETWEEN = 0.3
+_BESIDE = 6.0  # points
 _MARGIN = 0.08
 _LONGEST = 22
 
@@ -78,8 +80,8 @@ def rows_frame(
     columns = _columns(comparison, lines)
     needed = sum(column.width + _GAP for column in columns)
     above = needed > 0.48 * width  # too much to stand beside the rows: a line above each
-    left = _MARGIN + (0.0 if above else needed)
-    room_right = max((text_width(text, bold=True) for text in right), default=0.0) + 0.12
+    left = 0.2 if above or not columns else _MARGIN + needed
+    room_right = max((text_width(text, bold=True) for text in right), default=0.0) + 0.14
     row = 0.5 if above else 0.27
     headings = [] if above else [len(column.heading) for column in columns]
     header = max(headings, default=0) * 0.135 + 0.06
@@ -144,12 +146,15 @@ def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
     """Write `text` at the right of a row, outside the axes."""
     place = blended_transform_factory(axes.transAxes, axes.transData)
     weight = "bold" if bold else "normal"
-    axes.text(1.02, row, text, transform=place, va="center", ha="left", size=SIZE, weight=weight)
+    axes.annotate(
+        text, (1, row), xycoords=place, xytext=(_BESIDE, 0), textcoords="offset points", va="center", ha="left",
+        size=SIZE, weight=weight, annotation_clip=False,
+    )  # fmt: skip
 
 
 def heading_beside(axes: Axes, *lines: str) -> None:
     """Write a heading above the texts of `beside`."""
-    _heading(axes, 1.02, lines)
+    _heading(axes, 1.0, lines, right=_BESIDE)
 
 
 def row_labels(comparison: Comparison, lines: Sequence[Line], width: float) -> list[str]:
@@ -178,10 +183,15 @@ def unlocked_note(comparison: Comparison) -> list[str]:
 
 
 @cache
+def _ruler() -> Any:
+    """Return a renderer to measure texts with; a tiny one, for its canvas is never drawn on."""
+    return FigureCanvasAgg(Figure(figsize=(0.1, 0.1), dpi=_FINE)).get_renderer()  # type: ignore[no-untyped-call]
+
+
+@cache
 def _measure(text: str, size: float, bold: bool) -> float:
-    renderer = FigureCanvasAgg(Figure(dpi=72)).get_renderer()  # type: ignore[no-untyped-call]
     font = FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")
-    return float(renderer.get_text_width_height_descent(text, font, ismath=False)[0]) * _POINT
+    return float(_ruler().get_text_width_height_descent(text, font, ismath=False)[0]) / _FINE
 
 
 def _wrap(text: str, width: float, size: float) -> list[str]:
@@ -264,10 +274,11 @@ def _labels(
         start += column.width + _GAP
 
 
-def _heading(axes: Axes, x: float, parts: Sequence[str]) -> None:
+def _heading(axes: Axes, x: float, parts: Sequence[str], right: float = 0.0) -> None:
+    """Write the lines of a heading above the axes, `right` points right of `x` (a fraction of the axes)."""
     for number, part in enumerate(reversed(parts)):
         axes.annotate(
-            part, (x, 1.0), xycoords="axes fraction", xytext=(0, 4 + 9.5 * number), textcoords="offset points",
+            part, (x, 1.0), xycoords="axes fraction", xytext=(right, 4 + 9.5 * number), textcoords="offset points",
             size=SIZE, color=style.MUTED, annotation_clip=False,
         )  # fmt: skip
 
