@@ -21,7 +21,7 @@ WIDE = 7.2  # inches: a page of A4 between its margins, or the column of the rep
 NARROW = 3.9  # inches: a phone held upright
 
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
-ORANGE, VERMILION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#9aa3ad"
+ORANGE, VERMILION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#d3d8de"
 PAGE = {
     PAPER: "paper",
     INK: "ink",

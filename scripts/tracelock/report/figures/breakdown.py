@@ -19,7 +19,7 @@ PARTS = {
     "cpu_op": ("operators on the host", Look(SKY)),
     "kernel": ("kernels", Look(BLUE, "..")),
     "memcpy": ("copies", Look(ORANGE, "\\\\\\\\")),
-    "memset": ("memset", Look(YELLOW)),
+    "memset": ("memset", Look(YELLOW, "++")),
     "communication": ("communication", Look(PURPLE, "xx")),
     "runtime": ("CUDA runtime calls", Look(GREEN, "--")),
     "other": ("other", Look(GREY)),

@@ -22,7 +22,7 @@ PARTS = {
     "launch": ("launches", Look(GREEN, "--")),
     "communication": ("waits for other ranks", Look(PURPLE, "xx")),
     "unattributed": ("idle, cause unknown", Look(GREY)),
-    "idle": ("idle", Look(YELLOW)),
+    "idle": ("idle", Look(YELLOW, "++")),
 }
 _LOOKS = {key: look for key, (_, look) in PARTS.items()}
 
