@@ -28,13 +28,13 @@ def answer_parts(comparison: Comparison, answer: Answer) -> list[Part]:
     """Return the answer for one environment."""
     path = tested_path(comparison, answer)
     if path:
-        return [_slow(answer), _why(answer.finding), _path_change(path), _path_brings(path)]
-    return [_slow(answer), _why(answer.finding), _change(answer), _brings(comparison, answer)]
+        return [_slow(answer), _why(comparison, answer), _path_change(path), _path_brings(path)]
+    return [_slow(answer), _why(comparison, answer), _change(answer), _brings(comparison, answer)]
 
 
 def headline(comparison: Comparison, answer: Answer) -> str:
     """Return the answer in one or two sentences: the cause, and what the best that was measured brings."""
-    cause = f"{answer.finding.title}." if answer.finding else "Not explained: no trace of the baseline was analysed."
+    cause = f"{answer.finding.title}." if answer.finding else f"Not explained: {_unexplained(comparison, answer)}."
     path = tested_path(comparison, answer)
     if path:
         return f"{cause} {settings_text(_together(path))} takes {_path_saved(path)}."
@@ -106,9 +106,19 @@ def _slow(answer: Answer) -> Part:
     return Part("What is slow", f"{text}.", tuple(facts))
 
 
-def _why(finding: FindingRow | None) -> Part:
+def _unexplained(comparison: Comparison, answer: Answer) -> str:
+    """Return why the baseline has no finding: the first reason that its runs give."""
+    start = "/".join(("runs", *answer.case.key, ""))
+    reasons = [why for key, why in comparison.unknown.items() if key.startswith(start)]
+    if not reasons:
+        return "the baseline has no finished run"
+    return f"no analysis of the baseline can be used ({reasons[0]})"
+
+
+def _why(comparison: Comparison, answer: Answer) -> Part:
+    finding = answer.finding
     if finding is None:
-        return Part("Why", "Unknown: no trace of the baseline was analysed.")
+        return Part("Why", f"Unknown: {_unexplained(comparison, answer)}.")
     seen = f"seen in {finding.runs} of {finding.analysed} traces, confidence {finding.confidence}"
     return Part("Why", f"{finding.title} ({seen}).", finding.evidence)
 
@@ -120,6 +130,8 @@ def _change(answer: Answer) -> Part:
         first, *others = answer.finding.remedies
         facts = tuple(f"or {remedy_text(remedy)}: {remedy.expect}" for remedy in others)
         return Part("What to change", f"Advice, not measured to help: {remedy_text(first)}. {first.expect}.", facts)
+    if answer.finding is None:
+        return Part("What to change", "Unknown, as the cause is.")
     return Part("What to change", "Nothing: no cause was found that a change would remove.")
 
 

@@ -141,14 +141,24 @@ def _overhead(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Return what runs warned of, which limits cut them, and what could not be known, each with its place."""
-    notes = [f"{key}: {why}" for key, why in comparison.unknown.items()]
+    """Return what runs warned of, which limits cut them, and what could not be known; alike notes once."""
+    places: dict[str, list[str]] = {}
     for run in comparison.runs:
-        where = f"{run.environment}/{run.variant}/{run.repeat}"
-        notes += [f"{where}: cut by {run.stopped_by}"] if run.stopped_by else []
-        notes += [f"{where}: {warning}" for warning in run.warnings]
-        notes += [f"{where}: {key} is not known: {why}" for key, why in run.unknown.items()]
-    return notes
+        said = [f"cut by {run.stopped_by}"] if run.stopped_by else []
+        said += [*run.warnings, *(f"{key} is not known: {why}" for key, why in run.unknown.items())]
+        where = "/".join((run.environment, run.variant, str(run.repeat)))
+        why = comparison.unknown.get(f"runs/{where}/analysis")
+        for note in [*said, *([f"not explained: {why}"] if why else [])]:
+            places.setdefault(note, []).append(where)
+    others = [f"{key}: {why}" for key, why in comparison.unknown.items() if not key.startswith("runs/")]
+    return others + [f"{note} ({_listed(where, len(comparison.runs))})" for note, where in places.items()]
+
+
+def _listed(places: list[str], runs: int) -> str:
+    if len(places) == runs:
+        return "all runs" if runs > 1 else "the only run"
+    shown = "; ".join(places[:3])
+    return shown if len(places) <= 3 else f"{shown}; and {len(places) - 3} more of {runs} runs"
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

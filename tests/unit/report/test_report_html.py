@@ -124,7 +124,9 @@ def test_nothing_is_hidden(gpus: Comparison) -> None:
 
 def test_a_study_that_tells_little_says_so(single: Comparison) -> None:
     text = Page(render_report(single, {})).text
-    assert "Not explained: no trace of the baseline was analysed" in text
+    assert "Not explained: no analysis of the baseline can be used (the trace of this run was not analysed)" in text
+    assert "What to change Unknown" in text
+    assert text.count("Unknown: no analysis can be used") == 2
     assert "differences are not judged" in text
     assert "was not checked against a lock" in text
     assert "the trace of this run was not analysed" in text
@@ -154,6 +156,18 @@ def test_disturbed_runs_are_named(demo: Comparison) -> None:
     text = Page(render_report(replace(demo, runs=(run, *demo.runs[1:])), {})).text
     assert "1 of 30 runs took far longer than the others of their variant" in text
     assert "6.2 times the median" in text
+
+
+def test_alike_notes_of_many_runs_are_one(demo: Comparison) -> None:
+    runs = [replace(run, warnings=("pinned memory has no effect",), stopped_by=None) for run in demo.runs]
+    runs[:5] = [replace(run, unknown={"device.uuid": "a CPU has none"}) for run in runs[:5]]
+    runs[0] = replace(runs[0], stopped_by="max_duration_s")
+    text = Page(render_report(replace(demo, runs=tuple(runs)), {})).text
+    first = "/".join((runs[0].environment, runs[0].variant, str(runs[0].repeat)))
+    assert text.count("pinned memory has no effect (all runs)") == 1
+    assert f"cut by max_duration_s ({first})" in text
+    assert text.count("device.uuid is not known: a CPU has none") == 1
+    assert "and 2 more of 30 runs" in text
 
 
 def test_report_is_written_with_machine_and_stable_bytes(tmp_path: Path) -> None:
