@@ -45,10 +45,6 @@ class Channel:
     records: dict[str, dict[str, Any]]
     url: str = ""
 
-    def address(self, file: str) -> str:
-        """Return the address of an archive."""
-        return f"{self.url}/{SUBDIR}/{file}"
-
     def closure(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the records of `names` (``name`` or ``name=version``) and of all that they need, by file name."""
         waiting = [name.partition("=") for name in names]
@@ -109,6 +105,10 @@ class Project:
     ----------
     conda_prefix
         Where Snakemake builds environments; projects may share it.
+    variables
+        Of the shell, on top of its own.
+    canonical
+        The channel as locks name it, where that is not where it is served.
     """
 
     folder: Path
@@ -116,6 +116,7 @@ class Project:
     standin: Path
     conda_prefix: Path
     variables: dict[str, str] = field(default_factory=dict)
+    canonical: str = ""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +126,11 @@ class Project:
             copy = partial(shutil.copytree, ignore=ignore) if source.is_dir() else shutil.copy
             copy(source, self.folder / name)
         (self.folder / "envs").mkdir()
+
+    @property
+    def named(self) -> str:
+        """Return the channel as locks name it."""
+        return self.canonical or self.channel.url
 
     def add_environment(self, name: str, asked: Iterable[str], faults: Mapping[str, Any] | None = None) -> None:
         """Write yaml, lock and pin of an environment.
@@ -136,7 +142,7 @@ class Project:
         """
         asked = list(asked)
         spec = self.folder / "envs" / f"{name}.yaml"
-        document = {"name": name, "channels": [self.channel.url, "nodefaults"], "platforms": [SUBDIR]}
+        document = {"name": name, "channels": [self.named, "nodefaults"], "platforms": [SUBDIR]}
         loose = [word.partition("=")[0] for word in asked]
         spec.write_text(yaml.safe_dump({**document, "dependencies": loose}, sort_keys=False))
         lock = spec.with_name(f"{name}.conda-lock.yml")
@@ -150,7 +156,7 @@ class Project:
         ]
         metadata = {
             "content_hash": {SUBDIR: content_hash(read_spec(spec), SUBDIR)},
-            "channels": [{"url": self.channel.url, "used_env_vars": []}],
+            "channels": [{"url": self.named, "used_env_vars": []}],
             "platforms": [SUBDIR],
             "sources": [f"envs/{spec.name}"],
         }
@@ -163,7 +169,7 @@ class Project:
             "manager": "conda",
             "platform": SUBDIR,
             "dependencies": {d.split()[0]: " ".join(d.split()[1:]) for d in record["depends"]},
-            "url": self.channel.address(file),
+            "url": f"{self.named}/{SUBDIR}/{file}",
             "hash": {"md5": record["md5"], "sha256": record["sha256"]},
             "category": "main",
             "optional": False,

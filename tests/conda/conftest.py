@@ -102,13 +102,12 @@ def make_project(tmp_path: Path, channel: Channel, standin: Path) -> MakeProject
     """Return a function that copies the project, with an environment for the analysis and one for the workload."""
 
     def make(folder: str = "project", environment: str = "bench", **options: Any) -> Project:
-        prefix = options.pop("conda_prefix", tmp_path / "environments")
-        project = Project(tmp_path / folder, options.pop("channel", channel), standin, prefix)
+        options = {"channel": channel, "standin": standin, "conda_prefix": tmp_path / "environments", **options}
+        project = Project(tmp_path / folder, **options)
         project.add_environment(
             "analysis", ["python", *(("matplotlib-base" if n == "matplotlib" else n) for n in ANALYSIS)]
         )
         (project.folder / "study.yaml").write_text(STUDY.format(environment=environment))
-        assert not options
         return project
 
     return make

@@ -38,15 +38,24 @@ def whole(project: Project) -> None:
     assert gate.returncode == 0, gate.stdout + gate.stderr
 
 
-def test_two_workflows_build_one_environment_once(make_project, tmp_path: Path) -> None:
+def as_prepared(project: Project) -> list[str]:
+    return prepare(project)
+
+
+def as_typed(project: Project) -> list[str]:
+    return project.command("results/study/envs/bench/check.json")
+
+
+@pytest.mark.parametrize("way", [as_prepared, as_typed])
+def test_two_workflows_build_one_environment_once(make_project, tmp_path: Path, way) -> None:
     projects = [make_project(name, conda_prefix=tmp_path / "shared by two") for name in ("one", "two")]
     for project in projects:
         project.add_environment("bench", ENVIRONMENT)
-    processes = [start(project, *prepare(project)) for project in projects]
+    processes = [start(project, *way(project)) for project in projects]
     said = [process.communicate(timeout=240)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
     created = "\n".join(said).count("Creating conda environment")
-    assert created == len(list(projects[0].conda_prefix.glob("*_/conda-meta"))), "\n".join(said)
+    assert created == len(list(projects[0].conda_prefix.glob("*_/conda-meta"))) == 2, "\n".join(said)
     assert "Removing incomplete" not in "\n".join(said)
     for project in projects:
         whole(project)

@@ -68,3 +68,22 @@ def test_a_changed_lock_or_yaml_is_told(make_project, place: str) -> None:
     told = project.tracelock("env", "check", "bench")
     assert told.returncode == 2
     assert "bench" in told.stderr
+
+
+def test_a_mirror_serves_what_the_lock_names_and_nothing_else(make_project, channel) -> None:
+    canonical = "https://conda.anaconda.org/tests"
+    project = make_project(canonical=canonical, variables={"TRACELOCK_CHANNEL_MIRRORS": f"tests={channel.url}"})
+    project.add_environment("bench", ["python", "probe=1.0"])
+    done = project.snakemake("results/study/envs/bench/check.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.read("results/study/envs/bench/check.json")["ok"] is True
+    snapshot = project.folder / "results/study/envs/bench"
+    # What was built from a mirror is told so that it can be built without it, and still from it.
+    for name in ("environment.yml", "explicit.txt", "packages.json"):
+        text = (snapshot / name).read_text()
+        assert channel.url not in text
+        assert "tests" in text
+    restored = project.tracelock("env", "restore", str(snapshot), "--prefix", "restored")
+    assert restored.returncode == 0, restored.stderr
+    same = project.tracelock("env", "diff", "restored", str(project.lock("bench")), "--exit-code")
+    assert same.returncode == 0, same.stdout
