@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -14,11 +14,6 @@ from tracelock.trace.context import Context
 from tracelock.trace.mend import BeyondMendingError, mend
 from tracelock.trace.scan import members
 from tracelock.trace.tally import Tally
-
-# Keys of Kineto, any of which makes an object without events a trace all the same.
-KINETO_KEYS: Final = frozenset(
-    {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceName", "displayTimeUnit"}
-)
 
 
 def read_metadata(text: bytes, closed: bool, tally: Tally) -> dict[str, Any]:

@@ -27,6 +27,11 @@ class Meaning(NamedTuple):
     kind: int
 
 
+# Keys around the events, any of which makes an object without events a trace all the same.
+KINETO_KEYS: Final = frozenset(
+    {"schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "traceName", "displayTimeUnit"}
+)
+
 # Every category that Kineto has written. Capitals are those of 2020 and 2021.
 CATEGORIES: Final[dict[str, Meaning]] = {
     "cpu_op": Meaning(Table.HOST, HostKind.OPERATOR),

@@ -12,7 +12,8 @@ from tracelock.errors import Problem, TracelockError
 from tracelock.trace.columns import Trace
 from tracelock.trace.context import Context
 from tracelock.trace.decode import StructDecoder
-from tracelock.trace.facts import KINETO_KEYS, facts, read_metadata, tracks
+from tracelock.trace.facts import facts, read_metadata, tracks
+from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.parallel import read_parts, workers_for
 from tracelock.trace.source import open_source
 from tracelock.trace.store import SPILL_BYTES, Store
@@ -113,7 +114,10 @@ def _check_is_trace(path: Path, form: str, keys: Mapping[str, Any], context: Con
     if form in what and not KINETO_KEYS & keys.keys():
         hint = "expected what torch.profiler's export_chrome_trace or tensorboard_trace_handler writes"
         raise TracelockError(Problem(str(path), what[form], hint))
-    context.tally.add("no-events" if form == "metadata" else "empty-events")
+    if form == "metadata":
+        context.tally.add("no-events")
+    elif not context.tally.counts():
+        context.tally.add("empty-events")
 
 
 def _trace(path: Path, read: _Read) -> Trace:

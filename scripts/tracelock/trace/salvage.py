@@ -5,6 +5,7 @@ Repair is confined to the events that need it; every event that is left out is c
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -15,11 +16,13 @@ from msgspec import Raw
 from tracelock.trace.columnise import Batch
 from tracelock.trace.decode import Decoder
 from tracelock.trace.events import PHASES, Args, Event
+from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.mend import BeyondMendingError, mend, mend_quotes
-from tracelock.trace.scan import members
+from tracelock.trace.scan import is_object, members
 
 _BETWEEN: Final = re.compile(rb"(?<=\})\s*,?\s*(?=\{)")
 _AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}|\Z)")
+_KINETO_KEY: Final = re.compile(f'"(?:{"|".join(sorted(KINETO_KEYS))})"'.encode())
 _MOST_JOINED: Final = 64  # pieces that one event may have been cut into, by lists of objects in its args
 _MOST_MENDED_JOINED: Final = 4
 
@@ -138,30 +141,36 @@ class Salvager:
             start, stop = cuts[place], cuts[place + 1]
             array = self._one(_trimmed(text[start:stop]))
             if array is None:
-                array, stop, closed = self._end_of_list(text, start, stop)
-            if array is None:
+                array, stop, closed = self._end_of_list(text, start, stop, at_end)
+            if array is None and not closed:
                 array, stop = self._joined(text, cuts, place)
             if array is None and not at_end and len(cuts) - place - 1 < _MOST_JOINED and (used or patient):
                 break
             if array is not None:
                 arrays.append(array[1:-1])
-            elif at_end and stop == len(text):
+            elif at_end and stop == len(text) and not closed:
                 self.lost_end = True
             else:
                 self.tally.add("unreadable-event")
             used = stop
-            place = next(number for number, cut in enumerate(cuts) if cut >= stop)
+            place = bisect.bisect_left(cuts, stop)
         joined = b"[" + b",".join(filter(None, arrays)) + b"]"
         return Salvaged(used, closed, self.decoder.decode(joined) if arrays else [])
 
-    def _end_of_list(self, text: bytes, start: int, stop: int) -> tuple[bytes | None, int, bool]:
-        """Return the event before a bracket that closes the list, if there is one between `start` and `stop`."""
-        for match in re.finditer(rb"\]", text[start:stop]):
-            end = start + match.end()
-            if _AFTER_LIST.match(text, end):
-                array = self._one(_trimmed(text[start : end - 1]))
-                if array is not None:
-                    return array, end, True
+    def _end_of_list(self, text: bytes, start: int, stop: int, at_end: bool) -> tuple[bytes | None, int, bool]:
+        """Return the event before a bracket that closes the list, if there is one between `start` and `stop`.
+
+        The event is None if it cannot be read, though the bracket closes the list, as what follows completes the file.
+        """
+        ends = [start + match.end() for match in re.finditer(rb"\]", text[start:stop])]
+        ends = [end for end in ends if _AFTER_LIST.match(text, end)]
+        for end in ends:
+            array = self._one(_trimmed(text[start : end - 1]))
+            if array is not None:
+                return array, end, True
+        for end in ends if at_end else []:
+            if _KINETO_KEY.search(text, end) and is_object(b'{"":[]' + text[end:]):
+                return None, end, True
         return None, stop, False
 
     def _joined(self, text: bytes, cuts: list[int], place: int) -> tuple[bytes | None, int]:

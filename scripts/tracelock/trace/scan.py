@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+import msgspec
+
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}",]', re.DOTALL)
 _EVENT_END: Final = re.compile(rb"(\n[ \t]*)?\}\s*,\s*\{", re.DOTALL)
 
@@ -51,3 +53,11 @@ def separator(text: bytes) -> bytes | None:
     while match and not match.start() < commas[0] < match.end():
         match = _EVENT_END.search(text, match.start() + 1)
     return match.group() if match else None
+
+
+def is_object(text: bytes) -> bool:
+    """Return whether `text` is a JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.MsgspecError:
+        return False

@@ -24,6 +24,8 @@ with contextlib.suppress(ImportError):  # three times as fast
 _PIECE: Final = 128 << 10
 _STEP: Final = 128 << 10  # of JSON at a time: what is lost where compressed data turns out to be corrupt
 _AHEAD: Final = 16  # pieces decompressed and not yet decoded
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")  # with and without members
 _FOREIGN: Final = {
     b"\x28\xb5\x2f\xfd": "a zstd archive",
     b"BZh": "a bzip2 archive",
@@ -141,7 +143,7 @@ def gzip_pieces(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
         started = False
         while compressed := file.read(_PIECE):
             while compressed:
-                if not started and not compressed.startswith(b"\x1f\x8b"[: len(compressed)]):
+                if not started and not compressed.startswith(_GZIP[: len(compressed)]):
                     return  # padding, or something else, after the last member
                 started = True
                 yield member.decompress(compressed, _STEP), file.tell()
@@ -192,7 +194,7 @@ def is_plain(path: Path) -> bool:
     """Return whether the file is uncompressed, so that parts of it can be read apart."""
     with path.open("rb") as stream:
         start = stream.read(4)
-    return not start.startswith((b"\x1f\x8b", b"PK\x03\x04"))
+    return not start.startswith((_GZIP, *_ZIP))
 
 
 def _unreadable(path: Path, error: OSError) -> Problem:
@@ -224,9 +226,9 @@ def open_source(path: Path) -> Source:
         if start.startswith(magic):
             hint = next((text for word, text in _HINTS.items() if word in what), "give the .json or .json.gz file")
             raise TracelockError(Problem(str(path), f"is {what}, expected a trace as JSON", hint))
-    if start.startswith(b"\x1f\x8b"):
+    if start.startswith(_GZIP):
         return InflatingSource(gzip_pieces(path.open("rb")))
-    if start.startswith(b"PK\x03\x04"):
+    if start.startswith(_ZIP):
         _check_zip(path)
         return InflatingSource(zip_pieces(path))
     return PlainSource(path)

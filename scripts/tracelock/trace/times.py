@@ -47,18 +47,20 @@ def nanoseconds(values: Sequence[Any], tally: Tally, digits_kept: bool = True) -
     NeedDigitsError
         If a fractional time is too large for a float64 and `digits_kept` is False.
     """
-    array = np.array(values)
+    try:
+        array = np.array(values)
+    except ValueError:  # lists among them
+        array = np.array(values, dtype=object)
     if array.dtype == np.int64:
         if np.abs(array).max(initial=0) < LIMIT_US:
             return array * 1000
     elif array.dtype == np.float64:
-        largest = np.abs(array).max(initial=0.0)
-        whole = np.floor(array)
-        if largest < EXACT_BELOW_US or (largest < 2**53 and np.array_equal(array, whole)):
+        if np.abs(array).max(initial=0.0) < EXACT_BELOW_US:
+            whole = np.floor(array)
             nanos: Int64 = whole.astype(np.int64) * 1000
             nanos += np.rint((array - whole) * 1000.0).astype(np.int64)
             return nanos
-        if not digits_kept and largest >= EXACT_BELOW_US:
+        if not digits_kept and any(type(value) is float and abs(value) >= EXACT_BELOW_US for value in values):
             raise NeedDigitsError
     return np.array([_one(value, tally) for value in values], dtype=np.int64)
 

@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-import msgspec
-
 from tracelock.trace.columnise import Batch
 from tracelock.trace.decode import BadUnitError, Decoder
 from tracelock.trace.salvage import Salvager
-from tracelock.trace.scan import separator
+from tracelock.trace.scan import is_object, separator
 from tracelock.trace.window import MOST, Window
 
 Keep: TypeAlias = Callable[[list[Batch]], None]
@@ -73,7 +71,7 @@ class Walker:
             whole = not self.window.fill(wanted)
             text = self.window.text()
             for match in _KEY.finditer(text):
-                if _is_object(self.metadata + text[: match.end()] + b"]}"):
+                if is_object(self.metadata + text[: match.end()] + b"]}"):
                     return self._enter(text[: match.end()])
             if whole or wanted > MOST:
                 break
@@ -175,10 +173,3 @@ class Walker:
             self.tally.add("repeated-events")
             closed = self.walk()
         self.tally.add("cut-off")
-
-
-def _is_object(text: bytes) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(text), dict)
-    except msgspec.MsgspecError:
-        return False

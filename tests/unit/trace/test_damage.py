@@ -169,13 +169,22 @@ def test_overwritten_bytes_cost_two_events_at_most(tmp_path: Path, layout: str, 
     text = document(["%%%"] + [b.decode() for b in rendered], layout).encode()
     whole = text.replace(b"%%%" + (b", " if layout == "compact" else b",\n"), b"")
     start = whole.index(rendered[place]) + len(rendered[place]) // 2
-    trace = read_text(tmp_path, whole[:start] + junk + whole[start + len(junk) :])
+    overwritten = whole[:start] + junk + whole[start + len(junk) :]
+    trace = read_text(tmp_path, overwritten)
     read, expected = rows_read(trace), rows_of(events(COUNT))
     lost = sum(sum((expected[table] - read[table]).values()) for table in expected)
     assert lost <= 2
     assert trace.facts.quality != "partial" or b'"' in junk or b"]" in junk
-    if lost:
-        assert trace.facts.warnings
+    assert trace.facts.warnings or is_json(overwritten)
+
+
+def is_json(text: bytes) -> bool:
+    """Return whether a text is still JSON, save for bytes in keys that nobody knows: then no change can be seen."""
+    try:
+        json.loads(text.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:

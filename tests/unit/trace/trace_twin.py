@@ -77,6 +77,7 @@ def number(value: Any) -> float | None:
 
 def rows_of(document: Any) -> Rows:
     """Return the rows of each table as a multiset of tuples."""
+    row: tuple[Any, ...]
     tables: Rows = {"host": Counter(), "device": Counter(), "memory": Counter(), "flows": Counter()}
     events = document if isinstance(document, list) else document["traceEvents"]
     for event in events:
@@ -87,15 +88,12 @@ def rows_of(document: Any) -> Rows:
             stream = args.get("stream", -1)
             described = {k: v for k, v in args.items() if "Collective name" in args and k not in PLAIN_KEYS}
             device = args.get("device", event["pid"])
-            tables["device"][
-                (ns(event["ts"]), ns(event["dur"]), event["name"], lane(event), DEVICE[category])
-                + (device, -1 if stream in (2**31 - 1, 2**32 - 1) else stream, args.get("correlation", -1), external)
-                + (whole(args.get("bytes")), number(args.get("blocks per SM")))
-                + (
-                    number(args.get("est. achieved occupancy %")),
-                    json.dumps(described, sort_keys=True) if described else None,
-                )
-            ] += 1
+            row = (ns(event["ts"]), ns(event["dur"]), event["name"], lane(event), DEVICE[category])
+            row += (device, -1 if stream in (2**31 - 1, 2**32 - 1) else stream, args.get("correlation", -1), external)
+            row += (whole(args.get("bytes")), number(args.get("blocks per SM")))
+            row += (number(args.get("est. achieved occupancy %")),)
+            row += (json.dumps(described, sort_keys=True) if described else None,)
+            tables["device"][row] += 1
         elif phase == "X" and category != "Trace":
             kind = HOST.get(category, 6)
             operator = kind in (0, 3, 6)
@@ -113,33 +111,15 @@ def rows_of(document: Any) -> Rows:
             identifier = int(identifier, 0) if isinstance(identifier, str) else identifier
             tables["flows"][ns(event["ts"]), lane(event), identifier, FLOW.get(category, 2), phase == "s"] += 1
         elif phase == "i" and event["name"] == "[memory]":
-            tables["memory"][
-                (ns(event["ts"]), lane(event), args["Device Type"], args["Device Id"], args.get("Addr", 0) % 2**64)
-                + (args["Bytes"], args.get("Total Allocated", -1), args.get("Total Reserved", -1))
-            ] += 1
+            row = (ns(event["ts"]), lane(event), args["Device Type"], args["Device Id"], args.get("Addr", 0) % 2**64)
+            row += (args["Bytes"], args.get("Total Allocated", -1), args.get("Total Reserved", -1))
+            tables["memory"][row] += 1
     return tables
 
 
-PLAIN_KEYS = frozenset(
-    [
-        "External id",
-        "queued",
-        "device",
-        "context",
-        "stream",
-        "correlation",
-        "registers per thread",
-        "shared memory",
-        "blocks per SM",
-        "warps per SM",
-        "grid",
-        "block",
-        "est. achieved occupancy %",
-        "kind",
-        "Record function id",
-        "Ev Idx",
-    ]
-)
+NOT_OF_COLLECTIVES = """External id;queued;device;context;stream;correlation;registers per thread;shared memory;kind
+;blocks per SM;warps per SM;grid;block;est. achieved occupancy %;Record function id;Ev Idx"""
+PLAIN_KEYS = frozenset(NOT_OF_COLLECTIVES.replace("\n", "").split(";"))
 
 
 def rows_read(trace: Trace) -> Rows:
