@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+import weakref
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -63,6 +64,7 @@ class Spill:
         else:
             self._file = open(descriptor, "r+b", buffering=0, closefd=False)  # noqa: SIM115
         self._end = 0
+        weakref.finalize(self, self._file.close)
 
     def write(self, array: Array) -> tuple[int, int]:
         """Append `array`; return its place and its number of rows."""
