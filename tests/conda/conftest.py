@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return a folder that all processes of a test session share."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "conda"
+    base, alone = tmp_path_factory.getbasetemp(), "PYTEST_XDIST_WORKER" not in os.environ
+    folder = (base if alone else base.parent) / "conda"
     folder.mkdir(exist_ok=True)
-    return folder
+    yield folder
+    if alone:  # pytest keeps the folders of three sessions, and this one is large
+        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
@@ -92,13 +95,15 @@ def channel(built_channel: Channel) -> Iterator[Channel]:
 
 
 @pytest.fixture(scope="session")
-def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the root of an installation of the stand-in for conda."""
-    return install_standin(tmp_path_factory.mktemp("installed") / "conda")
+    folder = tmp_path_factory.mktemp("installed")
+    yield install_standin(folder / "conda")
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
-def make_project(tmp_path: Path, channel: Channel, standin: Path) -> MakeProject:
+def make_project(tmp_path: Path, channel: Channel, standin: Path) -> Iterator[MakeProject]:
     """Return a function that copies the project, with an environment for the analysis and one for the workload."""
 
     def make(folder: str = "project", environment: str = "bench", **options: Any) -> Project:
@@ -108,9 +113,13 @@ def make_project(tmp_path: Path, channel: Channel, standin: Path) -> MakeProject
             "analysis", ["python", *(("matplotlib-base" if n == "matplotlib" else n) for n in ANALYSIS)]
         )
         (project.folder / "study.yaml").write_text(STUDY.format(environment=environment))
+        prefixes.append(project.conda_prefix)
         return project
 
-    return make
+    prefixes: list[Path] = []
+    yield make
+    for prefix in prefixes:
+        shutil.rmtree(prefix, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

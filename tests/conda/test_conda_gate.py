@@ -110,15 +110,17 @@ def test_what_was_done_to_an_environment_after_its_build_is_told(make_project, t
     (prefix / SITE / "sitecustomize.py").unlink()
     assert project.tracelock("env", "gate", str(prefix), lock, "--deep").returncode == 0
 
+    # --target, because the test's Python may be Debian's, whose pip installs elsewhere.
     pip = [
         sys.executable,
         "-m",
         "pip",
-        "--python",
-        str(prefix / "bin" / "python"),
         "install",
         "--no-index",
         "--no-deps",
+        "--target",
+        str(prefix / SITE),
+        "--upgrade",
     ]
     subprocess.run([*pip, str(wheel(tmp_path, "somebody-elses", "0.3"))], check=True, capture_output=True)
     (project.folder / CHECK).unlink()
@@ -126,7 +128,7 @@ def test_what_was_done_to_an_environment_after_its_build_is_told(make_project, t
     assert "pip put it there after the build" in said
 
     # pip over conda, same release: no record changes, only the files.
-    subprocess.run([*pip, "--force-reinstall", str(wheel(tmp_path, "tracelock-probe", "1.0"))], check=True)
+    subprocess.run([*pip, str(wheel(tmp_path, "tracelock-probe", "1.0"))], check=True, capture_output=True)
     stopped(project, "reinstalled probe as conda installed it replaced afterwards")
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import json
+import platform
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution
@@ -134,7 +136,9 @@ def _conda_records(prefix: Path, damaged: list[Problem]) -> Iterator[tuple[str, 
 
 
 def _own_site_packages(prefix: Path) -> list[Path]:
-    return [folder for folder in sorted(prefix.glob("lib/python3*/site-packages")) if folder.is_dir()]
+    # Debian's own Python keeps its packages in two other places.
+    patterns = ("lib/python3*/site-packages", "local/lib/python3.*/dist-packages", "lib/python3/dist-packages")
+    return [folder for pattern in patterns for folder in sorted(prefix.glob(pattern)) if folder.is_dir()]
 
 
 def _site_packages(prefix: Path) -> tuple[Path, ...]:
@@ -142,11 +146,8 @@ def _site_packages(prefix: Path) -> tuple[Path, ...]:
     folders = _own_site_packages(prefix)
     settings = venv_settings(prefix)
     if settings.get("include-system-site-packages", "false").lower() == "true" and "home" in settings:
-        base = Path(settings["home"]).parent
-        version = "python" + ".".join(settings.get("version", settings.get("version_info", "3")).split(".")[:2])
-        local = base / "local" / "lib" / version / "dist-packages"
-        folders += [*_own_site_packages(base), local, base / "lib/python3/dist-packages"]
-    return tuple(folder for folder in dict.fromkeys(folders) if folder.is_dir())
+        folders += _own_site_packages(Path(settings["home"]).parent)
+    return tuple(dict.fromkeys(folders))
 
 
 def venv_settings(prefix: Path) -> dict[str, str]:
@@ -163,7 +164,8 @@ def _python_version(prefix: Path, records: Mapping[str, Mapping[str, Any]]) -> s
     conda = next((str(record["version"]) for record in records.values() if record["name"] == "python"), None)
     settings = venv_settings(prefix)
     found = re.match(r"[\d.]+\d", settings.get("version", settings.get("version_info", "")))
-    return conda or (found.group() if found else None)
+    running = platform.python_version() if prefix.resolve() == Path(sys.prefix).resolve() else None
+    return conda or (found.group() if found else running)
 
 
 def pip_metadata(installed: Installed) -> Iterator[tuple[Path, Path, str]]:

@@ -272,6 +272,15 @@ def starts(name: str) -> bool:
     return subprocess.run([name, "--version"], capture_output=True, check=False).returncode == 0
 
 
+def test_a_driver_that_conda_made_has_no_lock_of_ours(root: Path, tmp_path: Path) -> None:
+    prefix = conda_prefix(tmp_path / "prefix")
+    words = ["--environment", "e", "--prefix", str(prefix), "--output", str(tmp_path / "out")]
+    done = program(root, *words, "--driver", str(root / "requirements"))
+    assert done.returncode == 0, done.stderr
+    check = json.loads((tmp_path / "out" / "check.json").read_text())
+    assert (check["ok"], check["unlocked"]) == (None, True)
+
+
 def test_a_conda_lock_is_a_lock_for_no_venv_and_the_other_way_round(root: Path, tmp_path: Path) -> None:
     environment = venv(tmp_path / "venv", numpy="2.0")
     words = ["--environment", "e", "--output", str(tmp_path / "out"), "--prefix"]

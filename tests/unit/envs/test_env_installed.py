@@ -59,8 +59,12 @@ def test_what_a_broken_pip_run_left_behind_is_damaged_and_no_package(tmp_path: P
 
 def test_a_venv_with_system_packages_sees_those_of_its_base_after_its_own(tmp_path: Path) -> None:
     base = tmp_path / "base"
-    for name, version in (("torch", "2.1"), ("numpy", "1.0")):
-        pip_install(base / "lib/python3.11/site-packages", name, version)
+    for folder, name, version in (
+        ("lib/python3.11/site-packages", "numpy", "1.0"),
+        ("local/lib/python3.11/dist-packages", "torch", "2.1"),  # Debian: what pip installed for everybody
+        ("lib/python3/dist-packages", "torch", "1.13"),  # Debian: its own package, which the other one shadows
+    ):
+        pip_install(base / folder, name, version)
     prefix = venv(tmp_path / "venv", numpy="2.0")
     (prefix / "pyvenv.cfg").write_text(f"home = {base}/bin\ninclude-system-site-packages = true\nversion = 3.11.7\n")
     assert names(read_installed(prefix).pip) == [("numpy", "2.0"), ("torch", "2.1")]
