@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracelock.report.text import percent, ratio, saved, throughput, time, time_interval
-from tracelock.study.comparison import Answer, Comparison, FindingRow
+from tracelock.report.text import percent, ratio, ratio_interval, saved, throughput, time, time_interval
+from tracelock.study.comparison import Answer, Comparison, FindingRow, RemedyRow
 from tracelock.study.overview import remedy_text, settings_text
 from tracelock.study.records import Edge
 from tracelock.study.stats import Interval
@@ -128,11 +128,16 @@ def _change(answer: Answer) -> Part:
         return Part("What to change", f"Set {settings_text(_changed(answer))}.", _advice(answer.finding))
     if answer.finding and answer.finding.remedies:
         first, *others = answer.finding.remedies
-        facts = tuple(f"or {remedy_text(remedy)}: {remedy.expect}" for remedy in others)
-        return Part("What to change", f"Advice, not measured to help: {remedy_text(first)}. {first.expect}.", facts)
+        facts = tuple(f"or {_advised(remedy)}" for remedy in others)
+        return Part("What to change", f"Advice, not measured to help: {_advised(first)}.", facts)
     if answer.finding is None:
         return Part("What to change", "Unknown, as the cause is.")
     return Part("What to change", "Nothing: no cause was found that a change would remove.")
+
+
+def _advised(remedy: RemedyRow) -> str:
+    text = remedy_text(remedy)
+    return text if text == remedy.expect else f"{text} ({remedy.expect})"
 
 
 def _advice(finding: FindingRow | None) -> tuple[str, ...]:
@@ -149,7 +154,11 @@ def _advice(finding: FindingRow | None) -> tuple[str, ...]:
 def _brings(comparison: Comparison, answer: Answer) -> Part:
     best = answer.best
     if best is None:
-        return Part("What it brings", "No variant of the study is clearly faster than the baseline.")
+        return Part(
+            "What it brings",
+            "No variant of the study is clearly faster than the baseline.",
+            _unclear(comparison, answer),
+        )
     found = best.difference.ratio
     text = f"{saved(found)} per {'sample' if best.metric == 'time per sample' else 'step'}"
     text += f": {1 / found.value:.2f} times as fast ({1 / found.high:.2f}–{1 / found.low:.2f})"
@@ -159,6 +168,17 @@ def _brings(comparison: Comparison, answer: Answer) -> Part:
     if case.explained.finding:
         facts.append(f"what is left then: {case.explained.title}")
     return Part("What it brings", f"{text}.", tuple(facts))
+
+
+def _unclear(comparison: Comparison, answer: Answer) -> tuple[str, ...]:
+    """Return the lowest time that was measured, where only uncertainty keeps it from being an answer."""
+    rows = [row for row in comparison.comparisons if row.within and row.environment == answer.environment]
+    lowest = min(rows, key=lambda row: row.difference.ratio.value, default=None)
+    if lowest is None or lowest.difference.ratio.value >= 1:
+        return ()
+    found = lowest.difference
+    change = settings_text({name: after for name, (_, after) in lowest.changed.items()})
+    return (f"lowest: {change}, time ×{ratio(found.ratio.value)} ({ratio_interval(found.ratio)}); {found.why}",)
 
 
 def _changed(answer: Answer) -> dict[str, object]:

@@ -45,7 +45,6 @@ class Look:
     color: str
     hatch: str = ""
     marker: str = "o"
-    dash: str | tuple[int, tuple[int, ...]] = "-"
 
 
 VERDICTS = {
@@ -55,12 +54,6 @@ VERDICTS = {
     "no clear difference": Look(MUTED, marker="o"),
     "not judged": Look(MUTED, marker="s"),
 }
-LINES = (
-    Look(INK, dash="-"),
-    Look(BLUE, dash=(0, (6, 2))),
-    Look(VERMILION, dash=(0, (2, 1))),
-    Look(GREEN, dash=(0, (6, 2, 1, 2))),
-)
 RC: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same on every machine
     "font.size": 8.5,

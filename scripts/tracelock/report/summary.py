@@ -58,7 +58,7 @@ def _table(comparison: Comparison, lines: Sequence[Line], wide: bool) -> Table:
     for name in ("step\ntime", "through-\nput", "time against\nbaseline", "waits\nfor data"):
         table.add_column(name, justify="right", overflow="fold")
     for name in ("finding", "remedy") if wide else ():
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", max_width=36)
     for number, line in enumerate(lines, start=1):
         cells = _cells(comparison, line, wide)
         table.add_row(*cells if wide else (str(number), *cells), style="bold" if line.case.baseline else "")

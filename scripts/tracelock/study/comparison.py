@@ -73,6 +73,7 @@ class MemoryCurve:
     repeat: int
     time_us: tuple[float, ...]
     allocated_bytes: tuple[int, ...]
+    step_us: float | None  # mean profiled step of that run
     growth_bytes_per_step: float | None
 
 

@@ -91,9 +91,8 @@ def operator_rows(runs: Sequence[Measured], case: Case) -> Iterator[OperatorRow]
 def memory_curves(runs: Sequence[Measured]) -> tuple[MemoryCurve, ...]:
     """Return the memory curves of the first run that has any, one a device, of at most `CURVE_POINTS` points."""
     for one in runs:
-        curves = [_curve(one.run.repeat, part) for part in (one.analysis.memory if one.analysis else ()) if part.curve]
-        if curves:
-            return tuple(curves)
+        if one.analysis and (parts := [part for part in one.analysis.memory if part.curve]):
+            return tuple(_curve(one.run.repeat, part, one.analysis.step.mean_us) for part in parts)
     return ()
 
 
@@ -157,7 +156,7 @@ def _operator_row(case: Case, name: str, calls: Sequence[tuple[Operator, int]]) 
     )
 
 
-def _curve(repeat: int, memory: Memory) -> MemoryCurve:
+def _curve(repeat: int, memory: Memory, step_us: float | None) -> MemoryCurve:
     kept = [memory.curve[index] for index in thin_out([p.allocated_bytes for p in memory.curve], CURVE_POINTS)]
     start = memory.curve[0].time_us
     return MemoryCurve(
@@ -165,5 +164,6 @@ def _curve(repeat: int, memory: Memory) -> MemoryCurve:
         repeat=repeat,
         time_us=tuple(point.time_us - start for point in kept),
         allocated_bytes=tuple(point.allocated_bytes for point in kept),
+        step_us=step_us,
         growth_bytes_per_step=memory.growth_bytes_per_step,
     )

@@ -169,6 +169,13 @@ def test_parts_differ_without_colour(name: str) -> None:
         assert one.hatch != other.hatch or (high + 0.05) / (low + 0.05) > 1.6
 
 
-def test_curves_and_verdicts_differ_without_colour() -> None:
-    assert len({look.dash for look in style.LINES}) == len(style.LINES)
+def test_verdicts_differ_without_colour() -> None:
     assert len({look.marker for look in style.VERDICTS.values()}) == len(style.VERDICTS)
+
+
+def test_memory_curves_keep_their_peaks(gpus: Comparison) -> None:
+    figure = drawn(gpus, "memory", style.WIDE)
+    peaks = [max(line.get_ydata()) for axes in figure.axes for line in axes.get_lines()]
+    highest = max(max(curve.allocated_bytes) for case in gpus.cases for curve in case.explained.memory)
+    assert len(peaks) == 4
+    assert max(peaks) == pytest.approx(highest / 1e6)

@@ -151,6 +151,17 @@ def test_the_path_of_remedies_is_shown_and_leads_where_it_goes_further(demo: Com
     assert "num_workers=4 takes 50" in Page(render_report(replace(demo, remedies=one), {})).text  # no better than 0.5
 
 
+def test_the_lowest_time_is_told_with_what_keeps_it_from_being_an_answer(tmp_path: Path) -> None:
+    variants = [Variant({"num_workers": n}, 1000.0 - 10 * n, scatter=0.2, loading=0.4) for n in (0, 1)]
+    found = compare(StudyTree(variants, seed=3).write(tmp_path))
+    (row,) = found.comparisons
+    assert row.verdict == "no clear difference"
+    text = Page(render_report(found, {})).text
+    told = f"lowest: num_workers=1, time ×{row.difference.ratio.value:.2f}"
+    assert (told in text) == (row.difference.ratio.value < 1)
+    assert "Nothing that was measured is clearly faster than the baseline" in text
+
+
 def test_disturbed_runs_are_named(demo: Comparison) -> None:
     run = replace(demo.runs[0], relative=6.2)
     text = Page(render_report(replace(demo, runs=(run, *demo.runs[1:])), {})).text

@@ -118,19 +118,27 @@ def rows_frame(
     )
 
 
-def panel_frame(width: float, title: tuple[str, str], notes: Sequence[str], height: float, legend: float) -> Frame:
-    """Return a figure with one plain panel of `height`, room for a legend of `legend` above it."""
+def panels_frame(
+    width: float, title: tuple[str, str], labels: Sequence[str], notes: Sequence[str], height: float
+) -> Frame:
+    """Return a figure with a plain panel of `height` below each label; all share their axes."""
     notes = [part for note in notes for part in _wrap(note, width - 2 * _MARGIN, SIZE - 1)]
     sub = _wrap(title[1], width, SIZE)
-    top, bottom, left = 0.3 + 0.15 * len(sub) + legend + 0.06, 0.5, 0.55
-    total = top + height + bottom + 0.14 * len(notes) + 0.04
+    top, bottom, left, label = 0.38 + 0.15 * len(sub), 0.5, 0.55, 0.26
+    total = top + len(labels) * (label + height) + bottom + 0.14 * len(notes) + 0.04
     figure = Figure(figsize=(width, total))
-    room = (left / width, (total - top - height) / total, (width - left - 0.12) / width, height / total)
-    axes = figure.add_axes(room)
-    axes.grid(axis="y")
     _titles(figure, title[0], sub, _MARGIN, total, (width, total))
     _notes(figure, notes)
-    return Frame(figure, (axes,), (axes,), (), 0.0, 0.3 + 0.15 * len(sub))
+    axes: list[Axes] = []
+    for number, text in enumerate(labels):
+        floor = total - top - (number + 1) * (label + height)
+        room = (left / width, floor / total, (width - left - 0.15) / width, height / total)
+        first = axes[0] if axes else None
+        axes.append(figure.add_axes(room, sharex=first, sharey=first))
+        axes[-1].grid(axis="y")
+        axes[-1].tick_params(labelbottom=number == len(labels) - 1)
+        figure.text(left / width, (floor + height + 0.06) / total, text, size=SIZE, va="bottom")
+    return Frame(figure, tuple(axes), tuple(axes), (), 0.0, 0.0)
 
 
 def empty(width: float, title: str, why: str) -> Figure:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import empty, measured_lines, panel_frame, row_labels, unlocked_note
+from tracelock.report.figures._frame import empty, measured_lines, panels_frame, row_labels, unlocked_note
 from tracelock.report.text import byte_scale, time_scale
 from tracelock.study.comparison import Case, Comparison, MemoryCurve
 from tracelock.study.overview import Line
 
 TITLE = "Memory over the profiled steps"
-MOST = len(style.LINES)
+MOST = 4
 
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, and what is left out."""
     lines, chosen = _known(comparison), _chosen(comparison)
     text = (
-        "Memory that the allocator had given out, one profiled run a variant, from the start of the recording. A curve "
-        "that keeps rising step by step is a leak; one that rises once and stays is normal."
+        "Memory that the allocator had given out, one profiled run a variant, from its first record on; a step is that "
+        "run's mean profiled step. A curve that keeps rising from step to step is a leak; one that rises once and "
+        "stays is normal."
     )
     if len(lines) == len(chosen):
         return text
@@ -41,26 +41,26 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         return empty(width, TITLE, why)
     chosen = _chosen(comparison)
     curves = [_curve(line.case) for line in chosen]
-    across, time_unit = time_scale([curve.time_us[-1] for curve in curves])
+    across, time_unit = _time_scale(curves)
     up, unit = byte_scale([max(curve.allocated_bytes) for curve in curves])
     names = _names(comparison, chosen, width)
-    frame = panel_frame(
+    frame = panels_frame(
         width,
         (TITLE, f"{unit} allocated on {_place(curves)}"),
+        names,
         [caption(comparison), *unlocked_note(comparison)] if notes else [],
-        height=2.4,
-        legend=0.17 * len(chosen) + 0.06,
+        height=0.95 if len(chosen) > 1 else 2.0,
     )
-    axes = frame.axes[0]
-    for curve, look in zip(curves, style.LINES, strict=False):
-        x = [time / across for time in curve.time_us]
+    for axes, line, curve, scale in zip(frame.axes, chosen, curves, across, strict=True):
+        color = style.INK if line.case.baseline else style.BLUE
+        x = [time / scale for time in curve.time_us]
         y = [value / up for value in curve.allocated_bytes]
-        axes.step(x, y, where="post", color=look.color, ls=look.dash, lw=1.3)
-    _legend(frame.figure, names, frame.legend_top)
-    axes.set_xlim(0, None)
-    axes.set_ylim(0, None)
-    axes.set_xlabel(f"time since the start of the recording ({time_unit})")
-    axes.set_ylabel(f"allocated ({unit})")
+        axes.fill_between(x, y, step="post", color=color, alpha=0.18, lw=0)
+        axes.step(x, y, where="post", color=color, lw=1.0)
+        axes.set_ylabel(unit)
+    frame.axes[0].set_xlim(0, None)
+    frame.axes[0].set_ylim(0, None)
+    frame.axes[-1].set_xlabel(f"time since the first record ({time_unit})")
     return frame.figure
 
 
@@ -83,23 +83,20 @@ def _curve(case: Case) -> MemoryCurve:
     return max(memory, key=lambda curve: (curve.device != "cpu", max(curve.allocated_bytes)))
 
 
+def _time_scale(curves: Sequence[MemoryCurve]) -> tuple[list[float], str]:
+    """Return what each curve's microseconds are divided by: its step, so that curves of slow and fast runs compare."""
+    steps = [curve.step_us for curve in curves if curve.step_us]
+    if len(steps) == len(curves):
+        return steps, "profiled steps"
+    scale, unit = time_scale([curve.time_us[-1] for curve in curves])
+    return [scale] * len(curves), unit
+
+
 def _place(curves: Sequence[MemoryCurve]) -> str:
     names = sorted({"the host" if curve.device == "cpu" else curve.device for curve in curves})
     return " and ".join(names)
 
 
 def _names(comparison: Comparison, lines: Sequence[Line], width: float) -> list[str]:
-    names = row_labels(comparison, lines, width - 1.3)
+    names = row_labels(comparison, lines, width - 1.5)
     return [name + (" (baseline)" if line.case.baseline else "") for name, line in zip(names, lines, strict=True)]
-
-
-def _legend(figure: Figure, names: Sequence[str], top: float) -> None:
-    width, height = figure.get_size_inches()
-    box: Axes = figure.add_axes((0, 0, 1, 1), zorder=-1)
-    box.set_axis_off()
-    box.set_xlim(0, width)
-    box.set_ylim(0, height)
-    for number, (name, look) in enumerate(zip(names, style.LINES, strict=False)):
-        y = height - top - 0.09 - 0.17 * number
-        box.plot([0.1, 0.5], [y, y], color=look.color, ls=look.dash, lw=1.3)
-        box.text(0.58, y, name, size=8, va="center")
