@@ -1,4 +1,4 @@
-"""Large traces with the proportions of real ones, written as a stream: ``python -m tests.bench.generate OUT --mb 1000``.
+"""Large traces with the proportions of real ones: ``python -m tests.bench.generate OUT --mb 1000``.
 
 The model is a training job on one GPU: each step loads a batch, copies it, runs forward on one thread and backward on
 another. Operators nest five deep and launch one kernel; the driver is called three or four times a kernel. Of 1,000
@@ -45,7 +45,7 @@ HEAD: Final = """
 LAYERS: Final = (
     (
         ("aten::conv2d", "aten::convolution", "aten::_convolution", "aten::cudnn_convolution", "aten::empty"),
-        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816fprop_optimized_bf16_128x128_32x4_nhwc_align8>(...Params)",
+        "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816fprop_optimized_bf16_128x128_32x4_nhwc>(...Params)",
         "[[32, %d, 56, 56], [%d, %d, 3, 3], [], [], [], [], []]",
         '["c10::BFloat16", "c10::BFloat16", "", "ScalarList", "ScalarList", "ScalarList", "Scalar"]',
         41.0,
@@ -65,7 +65,7 @@ LAYERS: Final = (
     ),
     (
         ("aten::relu_", "aten::clamp_min_", "aten::clamp_min", "aten::result_type", "aten::to"),
-        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::launch_clamp_scalar(...)>",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::clamp_scalar(...)>",
         "[[32, %d, 56, 56], [%d], [%d]]",
         '["c10::BFloat16"]',
         6.0,
@@ -106,8 +106,9 @@ class Job:
     def operator(self, name: str, thread: int, start: int, duration: int, more: str) -> str:
         """Return an operator."""
         self.external += 1
-        ids = f'"External id": {self.external},"Record function id": {self.external - 1}, "Sequence number": {self.sequence}'
-        return self.complete("cpu_op", name, thread, start, duration, f'{ids}, "Fwd thread id": 0, {more}, "Ev Idx": 7')
+        ids = f'"External id": {self.external},"Record function id": {self.external - 1}'
+        ids += f', "Sequence number": {self.sequence}, "Fwd thread id": 0'
+        return self.complete("cpu_op", name, thread, start, duration, f'{ids}, {more}, "Ev Idx": 7')
 
     def layer(self, kind: int, thread: int) -> Iterator[str]:
         """Yield the operators of one layer from outside in, their calls of the driver, and the kernel."""
@@ -134,11 +135,12 @@ class Job:
         """Return an allocation, or, every other time, its release."""
         size = size if self.sequence % 2 else -size
         self.allocated += size
+        address = 139_000_000_000_000 + self.external * 512
         return (
-            f'  {{\n    "ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]",\n    "pid": {PID}, "tid": {thread},\n'
-            f'    "ts": {us(time)},\n    "args": {{\n      "Total Reserved": 4294967296, "Total Allocated": {self.allocated}, '
-            f'"Bytes": {size}, "Addr": {139_000_000_000_000 + self.external * 512}, "Device Id": 0, "Device Type": 1, "Ev Idx": 9\n'
-            f"    }}\n  }}"
+            f'  {{\n    "ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]",\n'
+            f'    "pid": {PID}, "tid": {thread},\n    "ts": {us(time)},\n    "args": {{\n'
+            f'      "Total Reserved": 4294967296, "Total Allocated": {self.allocated}, "Bytes": {size}, '
+            f'"Addr": {address}, "Device Id": 0, "Device Type": 1, "Ev Idx": 9\n    }}\n  }}'
         )
 
     def call(self, name: str, thread: int, start: int, duration: int) -> Iterator[str]:
@@ -170,8 +172,8 @@ class Job:
         begin = max(self.host + 6_000, self.device + 800)
         self.device = begin + size // 20
         ids = (
-            f'"External id": {self.external}, "device": 0, "context": 1,\n      "stream": 7, "correlation": {self.correlation},'
-            f'\n      "bytes": {size}, "memory bandwidth (GB/s)": 20.000000'
+            f'"External id": {self.external}, "device": 0, "context": 1,\n      "stream": 7, '
+            f'"correlation": {self.correlation},\n      "bytes": {size}, "memory bandwidth (GB/s)": 20.000000'
         )
         event = self.complete("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 7, begin, self.device - begin, ids)
         yield event.replace(f'"pid": {PID}', '"pid": 0', 1)
@@ -215,8 +217,9 @@ def tail(job: Job) -> str:
         )
     ]
     span = (
-        f'  {{\n    "ph": "X", "cat": "Trace", "ts": {us(BEGIN_NS)}, "dur": {us(job.host - BEGIN_NS)},\n    "pid": "Spans", '
-        f'"tid": "PyTorch Profiler",\n    "name": "PyTorch Profiler (0)",\n    "args": {{\n      "Op count": 0\n    }}\n  }}'
+        f'  {{\n    "ph": "X", "cat": "Trace", "ts": {us(BEGIN_NS)}, "dur": {us(job.host - BEGIN_NS)},\n'
+        '    "pid": "Spans", "tid": "PyTorch Profiler",\n    "name": "PyTorch Profiler (0)",\n'
+        '    "args": {\n      "Op count": 0\n    }\n  }'
     )
     return ",\n".join([*names, span]) + '\n  ],\n  "traceName": "generated.pt.trace.json"\n}'
 
