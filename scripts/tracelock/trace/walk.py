@@ -19,7 +19,7 @@ from tracelock.trace.window import MOST, Window
 Keep: TypeAlias = Callable[[list[Batch]], None]
 Tick: TypeAlias = Callable[[int], None]
 
-UNIT: Final = 128 << 10
+UNIT: Final = 512 << 10
 MOST_OF_EVENT: Final = 4 << 20  # text that may belong to one event
 _KEY: Final = re.compile(rb'"traceEvents"\s*:\s*\[')
 _GAP: Final = re.compile(rb"[\s,]*")

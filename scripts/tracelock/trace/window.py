@@ -6,7 +6,7 @@ from typing import Final
 
 from tracelock.trace.source import Source
 
-SIZE: Final = 512 << 10
+SIZE: Final = 2 << 20
 MOST: Final = 64 << 20  # the largest single event, or stretch of metadata, that is looked at as a whole
 
 
