@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tracelock.trace.columns import HostKind, Int8, Int64
+from tracelock.trace.columns import HostKind, Int64
 
 # Of rows with the same start and end on one thread, which one is around the other.
 _OUTERMOST_FIRST: Final = (
@@ -19,20 +20,25 @@ _OUTERMOST_FIRST: Final = (
     HostKind.RUNTIME,
     HostKind.DRIVER,
 )
+_STEP: Final = 1 << 20  # rows looked at in one go
 _RANK: Final = np.argsort(np.array(_OUTERMOST_FIRST)).astype(np.int8)
 
 
-def host_order(start: Int64, duration: Int64, kind: Int8, number: Int64) -> Int64:
+Column: TypeAlias = Callable[[], npt.NDArray[Any]]
+"""Returns a column; it is asked for only where rows are tied, and kept no longer than that takes."""
+
+
+def host_order(start: Int64, duration: Column, kind: Column, number: Column) -> Int64:
     """Return the order of host rows: by start, longest first; of equal ones outermost first, then by `number`.
 
     `number` is what grows with the order in which they were entered: External id, or Python id of a frame.
     """
-    return _order(start, (number, _RANK[kind], -duration))
+    return _order(start, (number, lambda: _RANK[kind()], lambda: -duration()))
 
 
-def device_order(start: Int64, duration: Int64, stream: Int64) -> Int64:
+def device_order(start: Int64, duration: Column, stream: Column) -> Int64:
     """Return the order of device rows: by start, longest first, then by stream."""
-    return _order(start, (stream, -duration))
+    return _order(start, (stream, lambda: -duration()))
 
 
 def time_order(time: Int64) -> Int64:
@@ -40,15 +46,22 @@ def time_order(time: Int64) -> Int64:
     return np.argsort(time, kind="stable")
 
 
-def _order(start: Int64, keys: tuple[npt.NDArray[np.integer], ...]) -> Int64:
+def _order(start: Int64, keys: tuple[Column, ...]) -> Int64:
     """Sort by start, then by the keys (last one first), then by position; only ties look at the keys."""
     order = np.argsort(start)
-    ordered = start[order]
-    tied = np.zeros(len(order), dtype=bool)
-    equal = ordered[1:] == ordered[:-1]
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    (places,) = np.nonzero(tied)
-    some = order[places]
-    order[places] = some[np.lexsort((some, *(key[some] for key in keys), start[some]))]
+    places = _tied(start, order)
+    if len(places):
+        some = order[places]
+        order[places] = some[np.lexsort((some, *(key()[some] for key in keys), start[some]))]
     return order
+
+
+def _tied(start: Int64, order: Int64) -> Int64:
+    """Return the positions in `order` whose rows start when a neighbour does."""
+    tied = np.zeros(len(order), dtype=bool)
+    for first in range(0, len(order), _STEP):
+        ordered = start[order[first : first + _STEP + 1]]
+        (equal,) = np.nonzero(ordered[1:] == ordered[:-1])
+        tied[first + equal] = True
+        tied[first + equal + 1] = True
+    return np.flatnonzero(tied)

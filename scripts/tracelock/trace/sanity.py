@@ -33,6 +33,8 @@ def usable_times(time: Int64, centre: float, tally: Tally) -> Mask:
 
 def usable_host(start: Int64, duration: Int64, centre: float, tally: Tally) -> Mask:
     """Return which rows have a duration, and start and end within a year of `centre`; count the others."""
+    if _all_usable(start, duration, centre):
+        return np.ones(len(start), dtype=np.bool_)
     negative: Mask = duration < 0
     zero: Mask = ~negative & (start == 0)
     # float64: the end of a row may lie beyond int64
@@ -45,6 +47,14 @@ def usable_host(start: Int64, duration: Int64, centre: float, tally: Tally) -> M
     tally.add("far-away", int(np.count_nonzero(far)))
     good: Mask = ~(negative | zero | far)
     return good
+
+
+def _all_usable(start: Int64, duration: Int64, centre: float) -> bool:
+    """Return whether no row can be at fault, judged by the extremes alone: that takes no memory."""
+    if not len(start) or duration.min() < 0 or start.min() <= 0:
+        return False
+    away = max(abs(float(start.min()) - centre), abs(float(start.max()) - centre))
+    return away + float(duration.max()) <= YEAR_NS
 
 
 def usable_device(rows: dict[str, Int64], kind: Int8, centre: float, tally: Tally) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 from tracelock.trace import order
 from tracelock.trace.columns import DeviceRows, FlowRows, HostKind, HostRows, Int8, Int64, MemoryRows
 from tracelock.trace.kinds import Table
-from tracelock.trace.sanity import usable_device, usable_host, usable_times
+from tracelock.trace.sanity import Mask, usable_device, usable_host, usable_times
 from tracelock.trace.store import DTYPES, Array, Store, absent
 from tracelock.trace.tally import Tally
 
@@ -58,26 +58,31 @@ class Tables:
 
     def host(self) -> HostRows:
         """Return the host rows."""
-        start, duration = self._needed(Table.HOST, "start"), self._needed(Table.HOST, "duration")
-        kind = self._kind(Table.HOST)
-        number = self._needed(Table.HOST, "external")
+        table, kind = Table.HOST, self._kind(Table.HOST)
+        start = self._needed(table, "start")
+        good = usable_host(start, self._needed(table, "duration"), self._centre, self.tally)
+        chosen = order.host_order(
+            start, lambda: self._needed(table, "duration"), lambda: kind, lambda: self._number(kind)
+        )
+        del start
+        return HostRows(**self._columns(table, _only(chosen, good), kind))
+
+    def _number(self, kind: Int8) -> Array:
+        """Return what grows with the order in which host rows of one kind were entered."""
+        number: Array = self._needed(Table.HOST, "external")
         frames = kind == HostKind.PYTHON
         if frames.any():
             number[frames] = self._needed(Table.HOST, "python_id")[frames]
-        (good,) = np.nonzero(usable_host(start, duration, self._centre, self.tally))
-        chosen = good[order.host_order(start[good], duration[good], kind[good], number[good])]
-        del start, duration, number, frames, good
-        return HostRows(**self._columns(Table.HOST, chosen, kind))
+        return number
 
     def device(self) -> DeviceRows:
         """Return the device rows."""
+        table, kind = Table.DEVICE, self._kind(Table.DEVICE)
         names = ("start", "duration", "track", "stream", "correlation", "graph")
-        rows = {name: self._needed(Table.DEVICE, name) for name in names}
-        kind = self._kind(Table.DEVICE)
-        (good,) = np.nonzero(usable_device(rows, kind, self._centre, self.tally))
-        chosen = good[order.device_order(*(rows[name][good] for name in ("start", "duration", "stream")))]
-        del rows, good
-        return DeviceRows(**self._columns(Table.DEVICE, chosen, kind))
+        rows = {name: self._needed(table, name) for name in names}
+        good = usable_device(rows, kind, self._centre, self.tally)
+        chosen = order.device_order(rows["start"], lambda: rows["duration"], lambda: rows["stream"])
+        return DeviceRows(**self._columns(table, _only(chosen, good), kind))
 
     def memory(self) -> MemoryRows:
         """Return the memory records."""
@@ -89,5 +94,9 @@ class Tables:
 
     def _by_time(self, table: Table) -> Int64:
         time = self._needed(table, "time")
-        (good,) = np.nonzero(usable_times(time, self._centre, self.tally))
-        return good[order.time_order(time[good])]
+        return _only(order.time_order(time), usable_times(time, self._centre, self.tally))
+
+
+def _only(chosen: Int64, good: Mask) -> Int64:
+    """Return the rows of an order that are usable."""
+    return chosen if good.all() else chosen[good[chosen]]
