@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,22 @@ from tracelock.study.comparison import Comparison
 from tracelock.study.overview import overview, remedy_text, settings_text, value_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "time": text.time,
+    "size": text.size,
+    "percent": text.percent,
+    "ratio": text.ratio,
+    "rate": text.rate,
+    "time_interval": text.time_interval,
+    "ratio_interval": text.ratio_interval,
+    "rate_interval": text.rate_interval,
+    "count": text.count,
+    "mark": text.mark,
+    "settings": settings_text,
+    "value": value_text,
+    "remedy": remedy_text,
+    "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
+}
 
 
 def write_report(folder: Path, output: Path) -> None:
@@ -51,28 +67,10 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
-        "time": text.time,
-        "size": text.size,
-        "percent": text.percent,
-        "ratio": text.ratio,
-        "rate": text.rate,
-        "time_interval": text.time_interval,
-        "ratio_interval": text.ratio_interval,
-        "rate_interval": text.rate_interval,
-        "settings": settings_text,
-        "value": value_text,
-        "remedy": remedy_text,
-        "mark": text.mark,
-        "saved": text.saved,
-        "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
-        "count": text.count,
-    }
+    environment.filters |= _FILTERS
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
-        answers=[
-            (answer, headline(comparison, answer), answer_parts(comparison, answer)) for answer in comparison.answers
-        ],
+        answers=[(one, headline(comparison, one), answer_parts(comparison, one)) for one in comparison.answers],
         lines=overview(comparison),
         figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
         memory=memory_source(comparison),

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from tracelock.report import style
 from tracelock.report.figures import load, names, render, write_figures
-from tracelock.report.figures._frame import measured_lines
+from tracelock.report.figures._layout import measured_lines
 from tracelock.study.comparison import Comparison
 
 STUDIES = ("demo", "gpus", "single", "hostile", "forty")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tracelock.report import style
-from tracelock.report.figures._frame import text_width
+from tracelock.report.figures._layout import text_width
 from tracelock.report.style import Look
 
 LEGEND_LINE = 0.19  # inches

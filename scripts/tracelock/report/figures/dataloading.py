@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import beside, empty, measured_lines, rows_frame, unlocked_note
+from tracelock.report.figures._frame import Frame, beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines
 from tracelock.report.text import percent
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
@@ -43,7 +43,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         right=texts,
     )
     for row, (line, text) in enumerate(zip(frame.lines, texts, strict=True)):
-        _mark(frame.axes[0], row, comparison, line)
+        _mark(frame, row, comparison, line)
         beside(frame.axes[0], row, text, bold=line.case.baseline)
     highest = frame.axes[0].get_xlim()[1]
     frame.axes[0].set_xlim(0, min(max(highest, 10), 101))
@@ -51,13 +51,13 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     return frame.figure
 
 
-def _mark(axes: Axes, row: int, comparison: Comparison, line: Line) -> None:
-    loading = line.case.loading
+def _mark(frame: Frame, row: int, comparison: Comparison, line: Line) -> None:
+    axes, loading, bar = frame.axes[0], line.case.loading, row - 0.03 * frame.unit
     if loading.timed is not None:
-        axes.barh(row - 0.03, 100 * loading.timed, height=0.4, color=style.VERMILION, hatch="////",
+        axes.barh(bar, 100 * loading.timed, height=0.4 * frame.unit, color=style.VERMILION, hatch="////",
                   edgecolor=style.PAPER, lw=0.6, zorder=2)  # fmt: skip
     for run in comparison.runs:
         if (run.environment, run.variant) == line.case.key and run.loading_share is not None:
-            axes.plot(100 * run.loading_share, row - 0.03, "o", mfc=style.PAPER, mec=style.INK, ms=3, mew=0.7, zorder=3)
+            axes.plot(100 * run.loading_share, bar, "o", mfc=style.PAPER, mec=style.INK, ms=3, mew=0.7, zorder=3)
     if loading.traced is not None:
-        axes.plot(100 * loading.traced, row + 0.29, "D", color=style.INK, ms=3.2, zorder=4)
+        axes.plot(100 * loading.traced, row + 0.29 * frame.unit, "D", color=style.INK, ms=3.2, zorder=4)

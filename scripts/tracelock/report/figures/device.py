@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 from matplotlib.figure import Figure
 
-from tracelock.report.figures._frame import beside, empty, measured_lines, rows_frame, unlocked_note
+from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines
 from tracelock.report.figures._stack import legend, legend_room, shown, stack
 from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
 from tracelock.report.text import UNKNOWN, percent
@@ -60,7 +61,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     legend(frame.figure, named, _LOOKS, frame.legend_top)
     axes = frame.axes[0]
     for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: 100 * value for key, value in part.items()}, _LOOKS, frame.thickness)
+        stack(axes, row, {key: 100 * value for key, value in part.items()}, _LOOKS, 0.62 * frame.unit)
         beside(axes, row, text, bold=line.case.baseline)
     axes.set_xlim(0, 100.5)
     axes.set_xlabel("share of the profiled steps (%)")

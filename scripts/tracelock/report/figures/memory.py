@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import empty, measured_lines, panels_frame, row_labels, unlocked_note
+from tracelock.report.figures._frame import empty, panels_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines, row_labels, wrapped
 from tracelock.report.text import byte_scale, time_scale
 from tracelock.study.comparison import Case, Comparison, MemoryCurve
 from tracelock.study.overview import Line
@@ -43,11 +44,10 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     curves = [_curve(line.case) for line in chosen]
     across, time_unit = _time_scale(curves)
     up, unit = byte_scale([max(curve.allocated_bytes) for curve in curves])
-    names = _names(comparison, chosen, width)
     frame = panels_frame(
         width,
         (TITLE, f"{unit} allocated on {_place(curves)}"),
-        names,
+        ["\n".join(wrapped(text, width - 0.75)) for text in row_labels(comparison, chosen)],
         [caption(comparison), *unlocked_note(comparison)] if notes else [],
         height=0.95 if len(chosen) > 1 else 2.0,
     )
@@ -95,8 +95,3 @@ def _time_scale(curves: Sequence[MemoryCurve]) -> tuple[list[float], str]:
 def _place(curves: Sequence[MemoryCurve]) -> str:
     names = sorted({"the host" if curve.device == "cpu" else curve.device for curve in curves})
     return " and ".join(names)
-
-
-def _names(comparison: Comparison, lines: Sequence[Line], width: float) -> list[str]:
-    names = row_labels(comparison, lines, width - 1.5)
-    return [name + (" (baseline)" if line.case.baseline else "") for name, line in zip(names, lines, strict=True)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import beside, empty, measured_lines, rows_frame, unlocked_note
+from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines
 from tracelock.report.peaks import memory_source
 from tracelock.report.text import byte_scale, size
 from tracelock.study.comparison import Comparison
@@ -43,7 +44,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     for row, (line, value) in enumerate(zip(frame.lines, peaks, strict=True)):
         color = style.INK if line.case.baseline else style.BLUE
         if value is not None:
-            frame.axes[0].barh(row, value / scale, height=0.5, color=color, zorder=2)
+            frame.axes[0].barh(row, value / scale, height=0.5 * frame.unit, color=color, zorder=2)
         beside(frame.axes[0], row, size(value), bold=line.case.baseline)
     frame.axes[0].set_xlim(0, None)
     frame.axes[0].set_xlabel(f"peak memory ({unit})")

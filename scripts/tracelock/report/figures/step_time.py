@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import (
-    Frame,
-    beside,
-    empty,
-    heading_beside,
-    measured_lines,
-    rows_frame,
-    unlocked_note,
-)
+from tracelock.report.figures._frame import Frame, beside, empty, heading_beside, rows_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines
 from tracelock.report.text import percent, plural, ratio, ratio_interval, time_scale
 from tracelock.study.comparison import Comparison
 from tracelock.study.outcome import RunRow
@@ -43,35 +39,59 @@ def present(comparison: Comparison) -> bool:
     return bool(measured_lines(comparison))
 
 
+@dataclass(frozen=True)
+class Panel:
+    """One of the figure's panels: what it shows of a line, and of a run."""
+
+    title: str
+    subtitle: str
+    label: str
+    of_line: Callable[[Line], Interval | None]
+    of_run: Callable[[RunRow], float | None]
+    scale: float = 1.0
+    more_is_better: bool = False
+
+
 def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     """Return the figure."""
     if not present(comparison):
         return empty(width, TITLE, "No run has a result.")
-    scale, unit = time_scale([line.case.step.value for line in measured_lines(comparison) if line.case.step])
-    titles = [(TITLE, f"{unit} per step, shorter is better")]
-    if _batches_differ(comparison):
-        titles.append(("Throughput", "samples per second, more is better"))
+    panels = _panels(comparison)
     right = [*_HEADING, *(_against(line) for line in measured_lines(comparison))]
     below = [caption(comparison), *unlocked_note(comparison)] if notes else []
-    frame = rows_frame(comparison, width, titles, below, right)
-    for row, line in enumerate(frame.lines):
-        runs = _runs_of(comparison, line)
-        _mark(frame.axes[0], row, line, line.case.step, [run.step_us for run in runs], scale)
-        if len(frame.axes) > 1:
-            rates = [run.throughput_per_s for run in runs if run.throughput_per_s is not None]
-            _mark(frame.axes[1], row, line, line.case.throughput, rates, 1.0, mirrored=True)
-        if line.case.baseline:
-            _reference(frame, row, scale)
-        for axes in frame.outer:
-            beside(axes, row, _against(line), bold=line.case.baseline)
+    frame = rows_frame(comparison, width, [(panel.title, panel.subtitle) for panel in panels], below, right)
+    for axes, panel in zip(frame.axes, panels, strict=True):
+        for row, line in enumerate(frame.lines):
+            _mark(axes, row, frame, panel, [panel.of_run(run) for run in _runs_of(comparison, line)])
+        axes.set_xlabel(panel.label)
+        axes.set_xlim(0, axes.get_xlim()[1] * 1.02)
     for axes in frame.outer:
         heading_beside(axes, *_HEADING)
-    frame.axes[0].set_xlabel(f"step time ({unit})")
-    if len(frame.axes) > 1:
-        frame.axes[1].set_xlabel("throughput (samples/s)")
-    for axes in frame.axes:
-        _from_zero(axes)
+        for row, line in enumerate(frame.lines):
+            beside(axes, row, _against(line), bold=line.case.baseline)
     return frame.figure
+
+
+def _panels(comparison: Comparison) -> list[Panel]:
+    """Return step time, and throughput where step times alone would mislead."""
+    scale, unit = time_scale([line.case.step.value for line in measured_lines(comparison) if line.case.step])
+    step = Panel(
+        TITLE,
+        f"{unit} per step, shorter is better",
+        f"step time ({unit})",
+        lambda line: line.case.step,
+        lambda run: run.step_us,
+        scale,
+    )
+    throughput = Panel(
+        "Throughput",
+        "samples per second, more is better",
+        "throughput (samples/s)",
+        lambda line: line.case.throughput,
+        lambda run: run.throughput_per_s,
+        more_is_better=True,
+    )
+    return [step, throughput] if _batches_differ(comparison) else [step]
 
 
 def verdict(line: Line) -> str:
@@ -91,16 +111,6 @@ def _runs_of(comparison: Comparison, line: Line) -> list[RunRow]:
     return [run for run in comparison.runs if (run.environment, run.variant) == line.case.key]
 
 
-def _reference(frame: Frame, row: int, scale: float) -> None:
-    """Draw the baseline in `row` as a dashed line over the rows of its environment."""
-    case = frame.lines[row].case
-    rows = [number for number, line in enumerate(frame.lines) if line.case.environment == case.environment]
-    for axes, interval, unit in zip(frame.axes, (case.step, case.throughput), (scale, 1.0), strict=False):
-        if interval:
-            place = interval.value / unit
-            axes.vlines(place, rows[0] - 0.5, rows[-1] + 0.5, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
-
-
 def _against(line: Line) -> str:
     if not line.against:
         return "baseline" if line.case.baseline else "not compared"
@@ -108,27 +118,23 @@ def _against(line: Line) -> str:
     return f"×{ratio(found.value)} ({ratio_interval(found)})"
 
 
-def _mark(
-    axes: Axes,
-    row: int,
-    line: Line,
-    interval: Interval | None,
-    runs: list[float],
-    scale: float,
-    mirrored: bool = False,
-) -> None:
-    """Draw the runs of a line above its median and interval; `mirrored` where more is better."""
+def _mark(axes: Axes, row: int, frame: Frame, panel: Panel, runs: Sequence[float | None]) -> None:
+    """Draw the runs of a row above their median and its interval; the baseline also as a line through its rows."""
+    line = frame.lines[row]
+    interval = panel.of_line(line)
     if interval is None:
         return
     look = style.VERDICTS[verdict(line)]
-    marker = {"<": ">", ">": "<"}.get(look.marker, look.marker) if mirrored else look.marker
-    low, high, below = interval.low / scale, interval.high / scale, row + 0.17
-    axes.plot([low, high], [below, below], color=look.color, lw=1.6, solid_capstyle="butt", zorder=2)
-    axes.plot([low, high], [below, below], "|", color=look.color, ms=7, mew=1.2, zorder=2)
-    axes.plot(interval.value / scale, below, marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
-    above = [row - 0.14] * len(runs)
-    axes.plot([value / scale for value in runs], above, "o", mfc="none", mec=style.INK, ms=3, mew=0.7, zorder=4)
-
-
-def _from_zero(axes: Axes) -> None:
-    axes.set_xlim(0, axes.get_xlim()[1] * 1.02)
+    marker = {"<": ">", ">": "<"}.get(look.marker, look.marker) if panel.more_is_better else look.marker
+    ends, middle = [interval.low / panel.scale, interval.high / panel.scale], interval.value / panel.scale
+    y = [row + 0.17 * frame.unit] * 2
+    axes.plot(ends, y, color=look.color, lw=1.6, solid_capstyle="butt", zorder=2)
+    axes.plot(ends, y, "|", color=look.color, ms=7, mew=1.2, zorder=2)
+    axes.plot(middle, y[0], marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
+    values = [value / panel.scale for value in runs if value is not None]
+    above = [row - 0.14 * frame.unit] * len(values)
+    axes.plot(values, above, "o", mfc="none", mec=style.INK, ms=3, mew=0.7, zorder=4)
+    if line.case.baseline:
+        rows = [n for n, other in enumerate(frame.lines) if other.case.environment == line.case.environment]
+        low, high = rows[0] + 0.5 * frame.unit - 1, rows[-1] + 0.5 * frame.unit
+        axes.vlines(middle, low, high, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=1)
