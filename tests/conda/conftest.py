@@ -113,13 +113,15 @@ def make_project(tmp_path: Path, channel: Channel, standin: Path) -> Iterator[Ma
             "analysis", ["python", *(("matplotlib-base" if n == "matplotlib" else n) for n in ANALYSIS)]
         )
         (project.folder / "study.yaml").write_text(STUDY.format(environment=environment))
-        prefixes.append(project.conda_prefix)
+        projects.append(project)
         return project
 
-    prefixes: list[Path] = []
+    projects: list[Project] = []
     yield make
-    for prefix in prefixes:
-        shutil.rmtree(prefix, ignore_errors=True)
+    for project in projects:
+        restored = [meta.parent for meta in project.folder.glob("*/conda-meta")]
+        for prefix in (project.conda_prefix, *restored):
+            shutil.rmtree(prefix, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
