@@ -1,6 +1,6 @@
 """Each trace becomes figures and findings.
 
-before: run.json and the trace beside it
+before: run.json and the trace beside it; with conda, the check of the analysis environment
 after:  analysis.json in the same folder
 """
 
@@ -9,6 +9,7 @@ rule analyze:
     """Compute every figure of one trace and diagnose it."""
     input:
         run=f"{RUN}/{{repeat}}/run.json",
+        check=ancient(ANALYSIS_CHECK),
     output:
         analysis=f"{RUN}/{{repeat}}/analysis.json",
     log:

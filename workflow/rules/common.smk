@@ -2,6 +2,8 @@
 
 from shlex import quote
 
+# Without conda the analysis runs in the driver's environment, which is checked for the runs.
+ANALYSIS_CHECK = [f"{BASE}/envs/analysis/check.json"] if USE_CONDA else []
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
 TABLES = [
     f"{BASE}/tables/{name}.csv"
