@@ -20,6 +20,7 @@ from tracelock.analysis.prepared import Prepared, prepare
 from tracelock.analysis.steps import Windows
 from tracelock.analysis.threads import threads
 from tracelock.analysis.transfers import transfers
+from tracelock.trace import release
 from tracelock.trace.columns import Int64, Trace
 
 LISTED = 1000  # groups of operators by shape, and of kernels by operator, most expensive first
@@ -43,7 +44,9 @@ def analyze_prepared(known: Prepared) -> Analysis:
     trace = known.trace
     allocated = allocated_by_row(trace, known.tree) if len(trace.memory) else None
     calls = operators.Calls(trace, known.tree, known.links, known.windows, allocated)
+    release(trace)  # of a trace on disk: what `prepare` looked at
     parts = break_down(trace, known.windows.start, known.windows.end)
+    release(trace)
     devices = gpus.gpus(known)
     memories, unknown_memory = memory(trace, known.tree, known.windows, known.origin)
     communication = collective_calls(trace, known.tree, known.links)

@@ -16,7 +16,7 @@ from tracelock.trace.facts import facts, read_metadata, tracks
 from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.parallel import read_parts, workers_for
 from tracelock.trace.source import open_source
-from tracelock.trace.store import SPILL_BYTES, Store
+from tracelock.trace.store import SPILL_BYTES, Store, release_table
 from tracelock.trace.tables import Tables
 from tracelock.trace.walk import Tick, Walker
 from tracelock.trace.window import Window
@@ -60,6 +60,16 @@ def read_trace(
         processes = workers_for(path, workers)
         read = _read_in_parts(path, processes, spill_bytes, progress) if processes > 1 else None
         return _trace(path, read or _read(path, spill_bytes, progress))
+
+
+def release(trace: Trace) -> None:
+    """Let go of memory that columns of a large trace take while they are looked at; they stay usable.
+
+    Columns beyond `spill_bytes` are mapped from a temporary file. What was looked at stays in memory until the system
+    needs it, and counts as the process's. An analysis calls this between its parts to keep its peak low.
+    """
+    for table in (trace.host, trace.device, trace.memory, trace.flows):
+        release_table(table)
 
 
 class _Read(NamedTuple):

@@ -93,6 +93,20 @@ class Spill:
         return np.frombuffer(pages, dtype=array.dtype, count=rows)
 
 
+def release_table(table: HostRows | DeviceRows | MemoryRows | FlowRows) -> None:
+    """Let go of the memory of those columns of a table that are mapped from a file; a later look brings it back."""
+    for name in table.__annotations__:
+        pages = pages_of(getattr(table, name))
+        if pages is not None and hasattr(pages, "madvise"):
+            pages.madvise(mmap.MADV_DONTNEED)
+
+
+def pages_of(column: Array) -> mmap.mmap | None:
+    """Return the mapped file that holds `column`, or None if it is in memory."""
+    pages = getattr(column.base, "obj", None)
+    return pages if isinstance(pages, mmap.mmap) else None
+
+
 class _Waiting:
     """Rows of one kind."""
 
