@@ -15,6 +15,7 @@ from tracelock.analysis.places import operators
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.repeats import repetitions
 from tracelock.analysis.stalls import Calls, waiting_calls, waits
+from tracelock.analysis.updating import updating
 from tracelock.trace.columns import HostKind, Trace
 
 
@@ -45,6 +46,7 @@ def costs(known: Prepared) -> Costs | None:
         repetitions=repetitions(known, steps),
         pauses=pauses(known, steps, busy),
         excess=excess(known),
+        optimizer=updating(known, steps),
     )
 
 

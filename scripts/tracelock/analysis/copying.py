@@ -11,6 +11,7 @@ from tracelock.analysis.costs import Copying, TraceRow
 from tracelock.analysis.intervals import EMPTY, Intervals, intersect, length, subtract, union
 from tracelock.analysis.places import outermost_operator, user_frame
 from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.stalls import asked_for
 from tracelock.trace.columns import DeviceKind, Int64, Trace
 
 _NAME: Final = re.compile(r"(HtoD|DtoH)(?: \((\w+) -> (\w+)\))?")
@@ -29,10 +30,13 @@ def copyings(known: Prepared, kernels: Intervals, busy: Intervals, steps: int) -
     """
     trace, device, (low, high) = known.trace, known.trace.device, known.extent
     inside = (device.kind == DeviceKind.MEMCPY) & (device.start >= low) & (device.start < high)
-    groups: dict[tuple[str, str | None], list[int]] = {}
-    for row in np.flatnonzero(inside):
+    rows = np.flatnonzero(inside)
+    launch = known.links.launch[rows]
+    asked = (launch < 0) | asked_for(trace, known.tree, launch)
+    groups: dict[tuple[str, str | None, bool], list[int]] = {}
+    for row, on_purpose in zip(rows.tolist(), asked.tolist(), strict=True):
         if (kind := kind_of(trace.texts[device.name[row]])) is not None:
-            groups.setdefault(kind, []).append(int(row))
+            groups.setdefault((*kind, on_purpose), []).append(row)
     times = (kernels, busy)
     found = [_copying(known, times, np.array(rows), kind, steps) for kind, rows in groups.items()]
     return tuple(sorted(found, key=lambda copying: -copying.device_us))
@@ -48,7 +52,7 @@ def kind_of(name: str) -> tuple[str, str | None] | None:
 
 
 def _copying(
-    known: Prepared, times: tuple[Intervals, Intervals], rows: Int64, kind: tuple[str, str | None], steps: int
+    known: Prepared, times: tuple[Intervals, Intervals], rows: Int64, kind: tuple[str, str | None, bool], steps: int
 ) -> Copying:
     device = known.trace.device
     copied = union(device.start[rows], device.start[rows] + device.duration[rows])
@@ -58,6 +62,7 @@ def _copying(
     return Copying(
         kind=kind[0],
         memory=kind[1],
+        asked=kind[2],
         calls_per_step=len(rows) / steps,
         device_us=length(copied) / steps / 1000,
         exposed_us=length(subtract(copied, times[0])) / steps / 1000,

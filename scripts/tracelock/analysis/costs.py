@@ -67,8 +67,9 @@ class Waiting:
     kind: WaitKind
     name: str  # the outermost operator around the calls, or the call where there is none
     calls_per_step: float
-    host_us: float  # in the calls
-    waiting_us: float  # of it, while the device worked
+    host_us: float  # in the calls, and in the operators right around them
+    waiting_us: float  # in the calls, while the device worked
+    stall_us: float  # the device had nothing to do when the calls ended: from there back and on to its next work
     rows: tuple[TraceRow, ...]  # the longest
 
 
@@ -78,6 +79,7 @@ class Copying:
 
     kind: str  # "HtoD", "DtoH"
     memory: str | None  # "pageable", "pinned"
+    asked: bool  # by an operator that does nothing but copy; False: an operator copies its arguments
     calls_per_step: float
     device_us: float
     exposed_us: float  # of it, while no kernel ran
@@ -98,7 +100,20 @@ class Repetition:
     host_us: float
     device_us: float
     in_loader: bool
+    in_optimizer: bool
     rows: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True)
+class Updating:
+    """The optimizer's part of a step, as PyTorch labels it (``Optimizer.step#Adam.step``)."""
+
+    host_us: float
+    operators_per_step: float  # outermost ones
+    one_by_one: bool  # no multi-tensor or fused operator among them: each parameter by itself
+    kernels_per_step: float
+    kernel_us: float | None  # mean duration of its kernels, None without any
+    device_us: float  # from its first kernel to its last
 
 
 @dataclass(frozen=True)
@@ -113,11 +128,12 @@ class Pause:
 
 @dataclass(frozen=True)
 class Excess:
-    """What long steps spend beyond the median step."""
+    """What long steps spend beyond a usual one: the lower quartile of all."""
 
     steps: int  # how many are long
     excess_us: float  # mean over all steps
     loading_us: float  # of it, waiting for data
+    work: float | None  # calls of operators in the long steps, in units of a usual step; None without any
     rows: tuple[TraceRow, ...]  # the long steps
 
 
@@ -133,3 +149,4 @@ class Costs:
     repetitions: tuple[Repetition, ...]  # the longest first
     pauses: tuple[Pause, ...]
     excess: Excess | None  # None where fewer than three steps are complete
+    optimizer: Updating | None  # None where the steps label no optimizer

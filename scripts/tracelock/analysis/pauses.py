@@ -16,7 +16,8 @@ from tracelock.analysis.steps import MARKED
 from tracelock.trace.columns import HostKind, Int64, Trace
 
 SHORTEST = 500_000  # ns: dispatching one operator from Python takes a hundredth of it
-LONG_STEP = 1.25  # of the median
+LONG_STEP = 1.25  # of the usual step
+USUAL = 25  # percentile: every second step may be a long one
 
 
 def working(trace: Trace, busy: Intervals) -> Intervals:
@@ -59,13 +60,13 @@ def _pause(code: str | None, found: list[tuple[int, int, int]], steps: int, orig
 
 
 def excess(known: Prepared) -> Excess | None:
-    """Return what steps beyond `LONG_STEP` medians take more than the median; None for fewer than three steps."""
+    """Return what steps beyond `LONG_STEP` usual ones take more than a usual one; None for fewer than three steps."""
     trace, windows, origin = known.trace, known.windows, known.origin
     kept = np.flatnonzero(windows.complete)
     if len(kept) < 3 or windows.source != MARKED:
         return None
     duration = (windows.end - windows.start)[kept]
-    long = duration > LONG_STEP * np.median(duration)
+    long = duration > LONG_STEP * _usual(duration)
     loads = matching(trace.texts, trace.host.name, is_loading)
     start = trace.host.start[loads]
     loading = union(start, start + trace.host.duration[loads]) if len(start) else EMPTY
@@ -78,9 +79,22 @@ def excess(known: Prepared) -> Excess | None:
         )
         for step in kept[long]
     )
-    return Excess(int(long.sum()), _beyond(duration, long), _beyond(waited, long), rows[:3])
+    return Excess(int(long.sum()), _beyond(duration, long), _beyond(waited, long), _work(known, kept, long), rows[:3])
+
+
+def _work(known: Prepared, kept: npt.NDArray[np.intp], long: npt.NDArray[np.bool_]) -> float | None:
+    """Return the operators that begin in long steps, mean, in units of a usual step; None without operators."""
+    begun = known.trace.host.start[operators(known.trace)]
+    low, high = known.windows.host_start[kept], known.windows.host_end[kept]
+    counts = np.searchsorted(begun, high) - np.searchsorted(begun, low)
+    usual = _usual(counts)
+    return float(counts[long].mean()) / usual if usual and long.any() else None
 
 
 def _beyond(values: Int64, long: npt.NDArray[np.bool_]) -> float:
-    """Return what the long ones have more than the median of all; mean over all, µs."""
-    return max(0.0, float((values[long] - np.median(values)).sum())) / len(values) / 1000
+    """Return what the long ones have more than a usual one; mean over all, µs."""
+    return max(0.0, float((values[long] - _usual(values)).sum())) / len(values) / 1000
+
+
+def _usual(values: Int64 | npt.NDArray[np.intp]) -> float:
+    return float(np.percentile(values, USUAL))

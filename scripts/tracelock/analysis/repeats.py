@@ -6,6 +6,8 @@ calls the same operator, or the same few of them, again and again with nothing e
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.nesting import Tree, by_thread
 from tracelock.analysis.places import host_rows, longest, operators, outermost_operator
 from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
 PERIODS = (1, 2, 3)  # operators of one turn of a loop
@@ -24,49 +27,54 @@ SHORTEST_RUN = 16  # turns in a row that make a loop: fewer layers in a row are 
 
 
 def repetitions(known: Prepared, steps: HostSteps) -> tuple[Repetition, ...]:
-    """Return what loops repeat within the steps, by name and whether in the loader, the longest on the host first."""
+    """Return what loops repeat within the steps, by name and place (loader, optimizer), the longest first."""
     if not len(steps):
         return ()
     trace = known.trace
-    rows, looped, loading = _outermost(trace, known.tree, steps)
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for row, in_loader in zip(rows[looped].tolist(), loading[looped].tolist(), strict=True):
-        groups.setdefault((trace.texts[trace.host.name[row]], in_loader), []).append(row)
+    rows = _looped(trace, known.tree, steps)
+    loading = inside(trace, known.tree, rows, is_loading)
+    updating = inside(trace, known.tree, rows, _is_optimizer)
+    groups: dict[tuple[str, bool, bool], list[int]] = {}
+    for row, *place in zip(rows.tolist(), loading.tolist(), updating.tolist(), strict=True):
+        groups.setdefault((trace.texts[trace.host.name[row]], place[0], place[1]), []).append(row)
     device_ns = device_time(trace, known.tree, known.links)
     found = [_repetition(known, np.array(each), key, device_ns, len(steps)) for key, each in groups.items()]
     return tuple(sorted(found, key=lambda repetition: -repetition.host_us))
 
 
-def _outermost(trace: Trace, tree: Tree, steps: HostSteps) -> tuple[Int64, Mask, Mask]:
-    """Return the outermost operators of the steps, which of them a loop repeats, and which lie in the loader."""
+def _is_optimizer(name: str) -> bool:
+    return name.startswith("Optimizer.")
+
+
+def _looped(trace: Trace, tree: Tree, steps: HostSteps) -> Int64:
+    """Return the outermost operators of the steps that a loop repeats."""
     is_operator = operators(trace)
-    all_rows: list[Int64] = []
-    all_looped: list[Mask] = []
+    found: list[Int64] = [np.empty(0, np.int64)]
     for thread in by_thread(trace.host, (HostKind.OPERATOR,)):
         parent = tree.parent[thread]
         outer = thread[is_operator[thread] & ((parent < 0) | ~is_operator[parent])]
         outer = outer[steps.of(trace.host.start[outer]) >= 0]
-        all_rows.append(outer.astype(np.int64))
-        all_looped.append(in_loop(trace.host.name[outer]))
-    if not all_rows:
-        return np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.bool_)
-    rows: Int64 = np.concatenate(all_rows).astype(np.int64)
-    return rows, np.concatenate(all_looped), _in_loader(trace, tree, rows)
+        names = trace.host.name[outer]
+        layers = matching(trace.texts, names, is_eligible)
+        found.append(outer[in_loop(names, layers)].astype(np.int64))
+    return np.concatenate(found)
 
 
-def in_loop(names: Int32) -> Mask:
+def in_loop(names: Int32, layers: Mask) -> Mask:
     """Return which of a thread's operators, in order, belong to a run of one pattern of at most three operators.
 
     Parameters
     ----------
     names
         The names' ids in order of time, shape (n,).
+    layers
+        Which of them multiply matrices or convolve: a pattern that holds one is a network, not a loop over pieces.
     """
     looped = np.zeros(len(names), np.bool_)
     for period in PERIODS:
         same = names[period:] == names[:-period]
         for first, last in _runs(same):
-            if last - first + period >= SHORTEST_RUN * period:
+            if last - first + period >= SHORTEST_RUN * period and not layers[first : first + period].any():
                 looped[first : last + period] = True
     return looped
 
@@ -77,17 +85,17 @@ def _runs(values: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
 
 
-def _in_loader(trace: Trace, tree: Tree, rows: Int64) -> Mask:
-    """Return which rows lie in a call of the loader, at any depth."""
-    loads = matching(trace.texts, trace.host.name, is_loading)
-    inside = np.zeros(len(rows), np.bool_)
+def inside(trace: Trace, tree: Tree, rows: Int64, predicate: Callable[[str], bool]) -> Mask:
+    """Return which rows lie, at any depth, in a row whose name `predicate` is true of."""
+    wanted = matching(trace.texts, trace.host.name, predicate)
+    found = np.zeros(len(rows), np.bool_)
     at = tree.parent[rows].copy()
     climbing = np.flatnonzero(at >= 0)
     while len(climbing):
-        inside[climbing] |= loads[at[climbing]]
+        found[climbing] |= wanted[at[climbing]]
         at[climbing] = tree.parent[at[climbing]]
         climbing = climbing[at[climbing] >= 0]
-    return inside
+    return found
 
 
 def device_time(trace: Trace, tree: Tree, links: Links) -> Int64:
@@ -99,7 +107,7 @@ def device_time(trace: Trace, tree: Tree, links: Links) -> Int64:
     return total
 
 
-def _repetition(known: Prepared, rows: Int64, key: tuple[str, bool], device_ns: Int64, steps: int) -> Repetition:
+def _repetition(known: Prepared, rows: Int64, key: tuple[str, bool, bool], device_ns: Int64, steps: int) -> Repetition:
     duration = known.trace.host.duration
     host_ns = int(duration[rows].sum())
     return Repetition(
@@ -109,5 +117,6 @@ def _repetition(known: Prepared, rows: Int64, key: tuple[str, bool], device_ns: 
         host_us=host_ns / steps / 1000,
         device_us=int(device_ns[rows].sum()) / steps / 1000,
         in_loader=key[1],
+        in_optimizer=key[2],
         rows=host_rows(known, longest(duration, rows)),
     )

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.costs import Waiting, WaitKind
-from tracelock.analysis.intervals import Intervals, Mask, lengths_within
+from tracelock.analysis.intervals import Intervals, Mask, length, lengths_within, union
 from tracelock.analysis.links import Links
 from tracelock.analysis.names import is_synchronising, matching
 from tracelock.analysis.nesting import Tree, of_kinds
-from tracelock.analysis.places import host_rows, longest, outermost_operator
+from tracelock.analysis.places import host_rows, longest, operators, outermost_operator
 from tracelock.analysis.prepared import Prepared
 from tracelock.trace.columns import DeviceKind, HostKind, Int32, Int64, Trace
 
@@ -40,6 +40,7 @@ class Calls:
     rows: Int64
     kinds: tuple[WaitKind, ...]
     waiting: Int64  # ns
+    stall: Int64  # ns: the gap of the device's work that each call ends in
 
 
 def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Calls:
@@ -63,7 +64,23 @@ def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Call
     rows = rows[_outermost(known.tree, rows, synchronises | allocates | copies | launches)]
     of_a_copy = _in_copies_to_the_device(trace, known.tree, known.links)
     kinds = tuple(_kind(bool(allocates[row]), bool(launches[row]), bool(of_a_copy[row])) for row in rows)
-    return Calls(rows, kinds, lengths_within(busy, host.start[rows], host.start[rows] + host.duration[rows]))
+    end = host.start[rows] + host.duration[rows]
+    return Calls(rows, kinds, lengths_within(busy, host.start[rows], end), _gaps_at(busy, end))
+
+
+def _gaps_at(busy: Intervals, times: Int64) -> Int64:
+    """Return how long the gap between two stretches of work is that each time lies in, ns.
+
+    Counted once for the first of the times; 0 while the device works, before its first work and after its last.
+    """
+    if len(busy) < 2:
+        return np.zeros(len(times), np.int64)
+    after = np.searchsorted(busy.start, times, side="right")
+    inside = (after > 0) & (after < len(busy)) & (times >= busy.end[after - 1])
+    first = np.zeros(len(times), np.bool_)
+    first[np.unique(after, return_index=True)[1]] = True
+    at = np.minimum(after, len(busy) - 1)
+    return np.where(inside & first, busy.start[at] - busy.end[at - 1], 0)
 
 
 def _outermost(tree: Tree, rows: Int64, chosen: Mask) -> Mask:
@@ -89,7 +106,7 @@ def _in_copies_to_the_device(trace: Trace, tree: Tree, links: Links) -> Mask:
     inside = np.zeros(len(trace.host), np.bool_)
     to_device = matching(trace.texts, trace.device.name, lambda name: "HtoD" in name)
     copies = np.flatnonzero(to_device & (trace.device.kind == DeviceKind.MEMCPY) & (links.launch >= 0))
-    copies = copies[_asked_for(trace, tree, links.launch[copies])]
+    copies = copies[asked_for(trace, tree, links.launch[copies])]
     inside[links.launch[copies]] = True
     operators = np.zeros(len(trace.host), np.bool_)
     operators[links.operator[copies][links.operator[copies] >= 0]] = True
@@ -98,7 +115,7 @@ def _in_copies_to_the_device(trace: Trace, tree: Tree, links: Links) -> Mask:
     return inside
 
 
-def _asked_for(trace: Trace, tree: Tree, launches: Int32) -> Mask:
+def asked_for(trace: Trace, tree: Tree, launches: Int32) -> Mask:
     """Return which launches lie in an operator that copies and does nothing else, or in none."""
     outer = outermost_operator(trace, tree, launches)
     return (outer < 0) | matching(trace.texts, trace.host.name[outer], lambda name: name in _COPIERS)
@@ -116,13 +133,22 @@ def waits(known: Prepared, calls: Calls, steps: int) -> tuple[Waiting, ...]:
     return tuple(sorted(found, key=lambda wait: -wait.waiting_us))
 
 
+def _host_time(known: Prepared, rows: Int64) -> int:
+    """Return the time of the calls and of the innermost operators around them, ns."""
+    parent = known.tree.parent[rows]
+    around = np.unique(np.where((parent >= 0) & operators(known.trace)[parent], parent, rows))
+    start = known.trace.host.start[around]
+    return length(union(start, start + known.trace.host.duration[around]))
+
+
 def _waiting(known: Prepared, calls: Calls, members: Int64, key: tuple[WaitKind, str], steps: int) -> Waiting:
     rows, duration = calls.rows[members], known.trace.host.duration
     return Waiting(
         kind=key[0],
         name=key[1],
         calls_per_step=len(rows) / steps,
-        host_us=int(duration[rows].sum()) / steps / 1000,
+        host_us=_host_time(known, rows) / steps / 1000,
         waiting_us=int(calls.waiting[members].sum()) / steps / 1000,
+        stall_us=int(calls.stall[members].sum()) / steps / 1000,
         rows=host_rows(known, longest(duration, rows)),
     )

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import fmean
 from typing import Any
 
+from tracelock.analysis.costs import Bounds, Costs
 from tracelock.analysis.model import Analysis
+from tracelock.analysis.ranks import Ranks
+from tracelock.analysis.steps import MARKED
 from tracelock.diagnosis.thresholds import Thresholds
 
-Samples = Mapping[str, Sequence[float | None]]
+Samples = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Removal:
+    """The times that removing a cause takes out of a step at most, microseconds: see `Bounds.gain`."""
+
+    device: float = 0.0
+    host: float = 0.0
+    waiting: float = 0.0
+
+    def __add__(self, other: Removal) -> Removal:
+        return Removal(self.device + other.device, self.host + other.host, self.waiting + other.waiting)
 
 
 @dataclass(frozen=True)
@@ -21,6 +38,36 @@ class Case:
     run: Mapping[str, Any] | None = None  # run.json
     samples: Samples | None = None  # columns of samples.csv
     limits: Thresholds = field(default_factory=Thresholds)
+    ranks: Ranks | None = None  # this trace beside those of the other ranks
+
+    @property
+    def costs(self) -> Costs | None:
+        """Return what holds the step up, None where it could not be computed."""
+        return self.analysis.costs
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Return the two chains of a step as they are without the profiler, where the run tells its overhead.
+
+        The profiler slows the host, not the device; what it added is taken off the host's chain.
+        """
+        if self.costs is None:
+            return Bounds(0.0, None, 0.0, 0.0)
+        bounds, overhead = self.costs.bounds, self.overhead
+        if overhead is None or overhead <= 1.0 or bounds.device_us is None:
+            return bounds
+        step = max(bounds.step_us / overhead, bounds.device_us)
+        return replace(bounds, step_us=step, host_us=max(0.0, bounds.host_us - (bounds.step_us - step)))
+
+    @property
+    def overhead(self) -> float | None:
+        """Return mean profiled by mean timed step, None where no run tells it."""
+        ratio = ((self.run or {}).get("profiled") or {}).get("overhead_ratio")
+        return float(ratio) if isinstance(ratio, int | float) else None
+
+    def gain(self, removal: Removal) -> float:
+        """Return the part of the step, 0..1, that can be saved at most without `removal`."""
+        return self.bounds.gain(removal.device, removal.host, removal.waiting)
 
     @property
     def step_us(self) -> float | None:
@@ -29,13 +76,13 @@ class Case:
 
     @property
     def steps(self) -> int:
-        """Return how many steps are complete in the trace."""
-        return sum(step.complete for step in self.analysis.steps) if self.has_steps else 0
+        """Return how many steps are complete in the trace; 0 where it marks none."""
+        return self.analysis.step.count if self.has_steps else 0
 
     @property
     def has_steps(self) -> bool:
         """Return whether the trace marks its steps."""
-        return self.analysis.step.source == "ProfilerStep"
+        return self.analysis.step.source == MARKED
 
     @property
     def has_gpu(self) -> bool:
@@ -46,7 +93,22 @@ class Case:
     def cores(self) -> int | None:
         """Return how many cores the run could use, where its facts say so."""
         cores = (self.run or {}).get("cores")
-        return int(cores) if isinstance(cores, int) and cores > 0 else None
+        return cores if isinstance(cores, int) and cores > 0 else None
+
+    def timed(self, name: str) -> list[float]:
+        """Return a series of the run's timed steps, empty where there is no run: ``step_us``, ``loading_us``."""
+        values = ((self.run or {}).get("timed") or {}).get(name)
+        return [float(value) for value in values] if values else []
+
+    def timed_mean(self, name: str) -> float | None:
+        """Return the mean of such a series, None where it is not known."""
+        values = self.timed(name)
+        return fmean(values) if values else None
+
+    def column(self, name: str) -> list[float]:
+        """Return the numbers of a column of the samples, those that are known."""
+        values = (self.samples or {}).get(name, ())
+        return [float(value) for value in values if isinstance(value, int | float)]
 
     def share(self, time_us: float | None) -> float | None:
         """Return a time per step as a part of the mean step."""

@@ -1,16 +1,20 @@
-"""How batches were loaded, as far as a trace and the settings tell."""
+"""How batches were loaded, as far as a trace, the run and the settings tell."""
 
 from __future__ import annotations
 
+from statistics import median
+
+from tracelock.analysis.costs import Repetition
 from tracelock.analysis.model import Operator
-from tracelock.diagnosis.case import Case
+from tracelock.diagnosis.case import Case, Removal
 
 SINGLE, MULTI = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
 def rows(case: Case) -> list[Operator]:
-    """Return the DataLoader's iterators among the operators, the longest first."""
-    found = [row for row in case.analysis.operators if row.name.startswith("enumerate(Data")]
+    """Return the DataLoader's iterators among operators and labels, the longest first."""
+    tables = (*case.analysis.operators, *case.analysis.labels)
+    found = [row for row in tables if row.name.startswith("enumerate(Data")]
     return sorted(found, key=lambda row: -row.total_cpu_us)
 
 
@@ -24,3 +28,40 @@ def in_main_process(case: Case) -> bool | None:
         return SINGLE in names
     workers = case.setting("num_workers")
     return None if workers is None else workers == 0
+
+
+def wait_us(case: Case) -> float:
+    """Return the host's time in the loader, mean over the steps: of the timed steps where the run tells it.
+
+    Without the profiler, and with the start of the workers, which the loader's own rows do not hold.
+    """
+    timed, step = case.timed_mean("loading_us"), case.timed_mean("step_us")
+    if timed is not None and step and case.bounds.step_us:
+        return timed / step * case.bounds.step_us if not case.has_gpu else timed
+    return case.costs.loading_us if case.costs else 0.0
+
+
+def removal(case: Case) -> Removal:
+    """Return what a loader that never lets the loop wait takes out of a step."""
+    return Removal(host=wait_us(case))
+
+
+def repeated(case: Case) -> list[Repetition]:
+    """Return what loops repeat inside the loader, in the process of the trace."""
+    return [each for each in case.costs.repetitions if each.in_loader] if case.costs else []
+
+
+def startup_us(case: Case) -> float:
+    """Return what first batches of epochs wait beyond the others, mean over the timed steps; 0 where unknown."""
+    waits, starts = case.timed("loading_us"), set(_starts(case))
+    later = [wait for step, wait in enumerate(waits) if step not in starts]
+    if not starts or not later:
+        return 0.0
+    usual = median(later)
+    return sum(max(0.0, waits[step] - usual) for step in starts if step < len(waits)) / len(waits)
+
+
+def _starts(case: Case) -> list[int]:
+    """Return which timed steps began an epoch; the first step is left out where no later one did, as it may be late."""
+    starts = ((case.run or {}).get("timed") or {}).get("epoch_starts") or []
+    return [step for step in starts if isinstance(step, int)]

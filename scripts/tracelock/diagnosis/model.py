@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tracelock.analysis.costs import TraceRow
 from tracelock.analysis.model import Analysis
 
 Severity: TypeAlias = Literal["info", "warning", "critical"]
@@ -18,6 +19,7 @@ class Evidence:
     value: float | None = None
     unit: str = ""
     threshold: float | None = None
+    rows: tuple[TraceRow, ...] = ()  # of the trace, with their times and, where stacks were recorded, the user's line
 
 
 @dataclass(frozen=True)

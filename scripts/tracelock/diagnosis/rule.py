@@ -1,4 +1,4 @@
-"""What a rule is, and how the rules are found."""
+"""What a rule is, what it returns, and how the rules are found."""
 
 from __future__ import annotations
 
@@ -7,13 +7,39 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tracelock.diagnosis import rules
-from tracelock.diagnosis.case import Case
-from tracelock.diagnosis.model import Finding
+from tracelock.diagnosis.case import Case, Removal
+from tracelock.diagnosis.model import Evidence, Remedy, Severity
 
-Examine: TypeAlias = Callable[[Case], Finding | None]
+
+@dataclass(frozen=True)
+class Cause:
+    """What a rule found; `diagnose` makes a finding of it, unless another cause explains it.
+
+    Parameters
+    ----------
+    removal
+        What removing the cause takes out of a step at most; the bound of the gain follows from it. None for a cause
+        that costs no time now (memory that is never given back).
+    share
+        The part of the step that the cause occupies, 0..1, None where that is no time.
+    gain
+        The bound itself, where a rule knows it otherwise than from `removal`.
+    """
+
+    title: str
+    removal: Removal | None
+    share: float | None
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+    gain: float | None = None
+    confidence: Literal["low", "medium", "high"] | None = None  # None: as the trace allows
+    severity: Severity | None = None  # None: by the gain
+
+
+Examine: TypeAlias = Callable[[Case], Cause | None]
 
 
 @dataclass(frozen=True)
@@ -31,9 +57,9 @@ class Rule:
     thresholds
         The names of the limits that it uses.
     examine
-        Returns a finding, or None where the cause is absent or cannot be known.
+        Returns a cause, or None where it is absent or cannot be known.
     explains
-        Codes of causes whose symptoms this cause makes: they are not reported beside it.
+        Codes of causes whose symptoms this cause makes whatever the figures say: they are not reported beside it.
     """
 
     code: str

@@ -32,10 +32,63 @@ class Thresholds:
     )
     critical_gain: float = _share(0.2, "a fifth of the step: worth stopping the job for")
     confident_steps: float = _limit(3, "steps", "fewer complete steps cannot show that something recurs")
+    busy_device: float = _share(0.9, "a device that works nine tenths of the time has no more than a tenth to gain")
     dataloader_share: float = _share(
         0.05, "the limit of the TensorBoard plugin; below it the loop would not get measurably faster"
     )
-    busy_device: float = _share(0.9, "a device that works nine tenths of the time has no more than a tenth to gain")
+    startup_share: float = _share(
+        0.5, "the first batches of the epochs are the main part of all waiting for data, or slow loading is the cause"
+    )
+    collate_share: float = _share(
+        0.5, "repeated small operators are the main part of the loading time, or the samples themselves are"
+    )
+    stall_share: float = _share(
+        0.05,
+        "waits that cost leave the device without work when they end; most of the cost follows in the next kernels",
+    )
+    extra_work: float = _limit(
+        1.1,
+        "times",
+        "a long step that calls a tenth more operators does something else than train; jitter adds no calls",
+    )
+    repeated_calls: float = _limit(
+        50, "calls a step", "networks repeat an outermost operator a few dozen times; a loop over pieces, hundreds"
+    )
+    repeated_call_us: float = _limit(
+        100, "µs", "a call this short is mostly overhead: dispatching an operator takes 5-40 µs"
+    )
+    dominant_share: float = _share(
+        0.2, "one operator that is no matrix product takes a fifth of the work: the first place to look at"
+    )
+    dominant_calls: float = _limit(
+        4, "calls a step", "few and long; an operator that comes with every layer is a part of the network"
+    )
+    tensor_core_speedup: float = _limit(
+        16, "times", "peak of half precision over that of single precision on an A100 (8 on a V100, 15 on an H100)"
+    )
+    pause_share: float = _share(0.05, "as min_gain: pauses that last shorter could not be shown to matter")
+    threads_share: float = _share(
+        0.75, "with three quarters of the cores at work a thread more brings less than runs differ by"
+    )
+    throttled_share: float = _share(0.1, "clocks are limited for a tenth of the samples: not a passing moment")
+    clock_loss: float = _share(0.05, "as min_gain: a clock lower by less could not be shown to matter")
+    growing_steps: float = _limit(4, "steps", "a slope over fewer steps cannot be told from the growth at a start")
+    growth_share: float = _share(
+        0.8, "memory was kept in four of five steps: a cache or a rare event would not do that"
+    )
+    growth_bytes: float = _limit(
+        65536, "bytes a step", "counters and logs grow by kilobytes; a tensor that is kept does so by more"
+    )
+    small_allocations: float = _limit(
+        500, "allocations a step", "ten times what a step of a plain network makes beside its activations"
+    )
+    straggler_share: float = _share(0.5, "one rank causes more waiting than all the others together")
+    straggler_last: float = _share(
+        0.75,
+        "with uneven work each of four ranks is last in a quarter of the steps; one that is last in three "
+        "quarters is slow",
+    )
+    exposed_communication_share: float = _share(0.1, "the limit of the TensorBoard plugin for communication")
 
 
 def limits() -> tuple[Field[Any], ...]:

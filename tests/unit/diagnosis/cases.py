@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tracelock.analysis.costs import Bounds, Costs
 from tracelock.analysis.model import Analysis, Breakdown, Gpu, IdleCauses, Operator, Step, StepSummary, TraceSection
 
 PARTS = ("kernel", "memcpy", "memset", "communication", "runtime", "dataloader", "cpu_op", "other")
@@ -43,6 +44,14 @@ def gpu(busy_us: float, span_us: float, **idle: float) -> Gpu:
     )
 
 
+def costs(step_us: float, **known: Any) -> Costs:
+    """Return the costs of steps of `step_us`: no waits, no copies, the host at work all the time, unless given."""
+    device, waiting = known.pop("device_us", None), known.pop("waiting_us", 0.0)
+    bounds = Bounds(step_us, device, known.pop("host_us", step_us - waiting), waiting)
+    empty: dict[str, Any] = {"loading_us": 0.0, "operators_us": 0.0, "waits": (), "copies": (), "repetitions": ()}
+    return Costs(**{**empty, "bounds": bounds, "pauses": (), "excess": None, "optimizer": None, **known})
+
+
 def analysis(parts: Breakdown, steps: int = 4, quality: str = "complete", **changes: Any) -> Analysis:
     """Return an analysis of `steps` equal steps, each divided into `parts`."""
     length = sum(getattr(parts, name) for name in PARTS)
@@ -50,4 +59,6 @@ def analysis(parts: Breakdown, steps: int = 4, quality: str = "complete", **chan
     summary = StepSummary(steps, length, length, parts, parts.dataloader / length, "ProfilerStep")
     section = TraceSection("made.json", 1, 1, quality, (), "2.13.0", None, None, ())
     made = Analysis(section, rows, summary, (), (), (), (), ())
-    return replace(made, **changes)
+    device = parts.kernel + parts.memcpy + parts.memset + parts.communication
+    usual = costs(length, loading_us=parts.dataloader, device_us=device or None)
+    return replace(made, **{"costs": usual, **changes})

@@ -60,7 +60,7 @@ def test_slow_workers_get_other_advice() -> None:
 
 
 def test_the_row_of_the_iterator_decides_over_the_settings() -> None:
-    assert proposed(diagnose(on_cpu(400.0, MULTI), {"num_workers": 0}))[0] == {"num_workers": 2}
+    assert proposed(diagnose(on_cpu(400.0, MULTI), {"num_workers": 0}))[0] == {"num_workers": 8}
 
 
 def test_settings_of_the_run_are_in_force_where_none_are_given() -> None:

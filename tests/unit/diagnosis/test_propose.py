@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from unit.diagnosis.cases import analysis, breakdown
+
 from tracelock.diagnosis import Diagnosed, Finding, Remedy, diagnose
 from tracelock.diagnosis.propose import Proposal, propose
-from unit.diagnosis.cases import analysis, breakdown
 
 IN_FORCE = {"num_workers": 0, "persistent_workers": False, "pin_memory": False, "batch_size": 8}
 

@@ -6,29 +6,35 @@ from typing import Any
 
 from tracelock.diagnosis import loading
 from tracelock.diagnosis.case import Case
-from tracelock.diagnosis.measures import confidence, per_step, percent, severity
-from tracelock.diagnosis.model import Evidence, Finding, Remedy
-from tracelock.diagnosis.rule import Rule
+from tracelock.diagnosis.measures import per_step, percent
+from tracelock.diagnosis.model import Evidence, Remedy
+from tracelock.diagnosis.rule import Cause, Rule
 
 CODE = "dataloader-bound"
 FIRST_WORKERS = 4  # what most people start from; fewer where there are fewer cores
+UNKNOWN_WORKERS = 8  # to try where it is not known how many there are
 
 
-def examine(case: Case) -> Finding | None:
-    """Return the finding where the exposed part of loading reaches ``dataloader_share`` of the step."""
-    share = case.analysis.step.dataloader_share
-    if share is None or share < case.limits.dataloader_share:
+def examine(case: Case) -> Cause | None:
+    """Return the cause where a loader that never lets the loop wait could save ``dataloader_share`` of the step."""
+    removal = loading.removal(case)
+    gain = case.gain(removal)
+    if gain < case.limits.dataloader_share:
         return None
-    return Finding(
-        code=CODE,
+    share = _share(case, gain)
+    return Cause(
         title=f"The loop waits for its data: {percent(share)} of the step is {_where(case)}",
-        severity=severity(case, share),
-        share_of_step=share,
-        gain_at_most=share,
-        confidence=confidence(case),
+        removal=removal,
+        share=share,
         evidence=tuple(_evidence(case, share)),
-        remedies=tuple(_remedies(case)),
+        remedies=tuple(workers(case)),
     )
+
+
+def _share(case: Case, gain: float) -> float:
+    """Return the part of the step in which the loop waits and no device works; without a trace of it, the bound."""
+    traced = case.analysis.step.dataloader_share
+    return traced if traced is not None and (case.has_gpu or not case.timed("loading_us")) else gain
 
 
 def _where(case: Case) -> str:
@@ -48,13 +54,13 @@ def _evidence(case: Case, share: float) -> list[Evidence]:
     for gpu in case.analysis.gpus:
         if gpu.idle_causes_us and gpu.idle_us:
             waited = gpu.idle_causes_us.dataloader / gpu.idle_us
-            evidence.append(
-                Evidence(f"GPU {gpu.id}: {percent(waited)} of its idle time fell into loading", waited, "share")
-            )
+            text = f"GPU {gpu.id}: {percent(waited)} of its idle time fell into loading"
+            evidence.append(Evidence(text, waited, "share"))
     return evidence
 
 
-def _remedies(case: Case) -> list[Remedy]:
+def workers(case: Case) -> list[Remedy]:
+    """Return the remedies that bring workers, or better ones, by what is in force."""
     return _first_workers(case) if loading.in_main_process(case) is not False else _better_workers(case)
 
 
@@ -63,16 +69,15 @@ def _first_workers(case: Case) -> list[Remedy]:
     settings["persistent_workers"] = True
     if case.has_gpu and case.setting("pin_memory") is not True:
         settings["pin_memory"] = True
+    advice = "decode or preprocess once and store the result; load less than you crop away"
     return [
         Remedy(settings, "loading runs beside the step; the DataLoader's part of the step shrinks"),
-        Remedy(
-            {}, "each sample costs less", "decode or preprocess once and store the result; load less than you crop away"
-        ),
+        Remedy({}, "each sample costs less", advice),
     ]
 
 
 def _better_workers(case: Case) -> list[Remedy]:
-    workers = case.setting("num_workers") or 1
+    workers = case.setting("num_workers") or UNKNOWN_WORKERS // 2
     prefetch = case.setting("prefetch_factor") or 2
     more = min(2 * workers, case.cores or 2 * workers)
     remedies = []
@@ -87,8 +92,9 @@ def _better_workers(case: Case) -> list[Remedy]:
 
 RULE = Rule(
     code=CODE,
-    needs="rows of the DataLoader's iterator (`enumerate(DataLoader)#….__next__`), which PyTorch records by itself",
-    speaks="the part of the step in which the loop waits for a batch, and no device works, reaches `dataloader_share`",
+    needs="rows of the DataLoader's iterator (`enumerate(DataLoader)#….__next__`), which PyTorch records by itself; "
+    "with the run's facts, the time in `next(loader)` of the timed steps",
+    speaks="the loop's time in the loader, as far as the device is idle for as long, reaches `dataloader_share`",
     thresholds=("dataloader_share", "critical_gain"),
     examine=examine,
 )

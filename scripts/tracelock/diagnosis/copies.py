@@ -1,0 +1,48 @@
+"""What the copies of batches to the device cost a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tracelock.analysis.costs import Copying
+from tracelock.diagnosis.case import Case, Removal
+from tracelock.diagnosis.measures import of_step, per_step
+from tracelock.diagnosis.model import Evidence
+
+
+def to_device(case: Case, wanted: Callable[[Copying], bool]) -> list[Copying]:
+    """Return the copies from host to device that the program asks for and that are `wanted`."""
+    return (
+        [each for each in case.costs.copies if each.kind == "HtoD" and each.asked and wanted(each)]
+        if case.costs
+        else []
+    )
+
+
+def is_pageable(case: Case, copying: Copying) -> bool:
+    """Return whether the copies read pageable memory; where names do not say, the setting does."""
+    return copying.memory == "pageable" or (copying.memory is None and case.setting("pin_memory") is False)
+
+
+def removal(copies: Sequence[Copying]) -> Removal:
+    """Return what a step loses with these copies: their exposed time, and the host's time and waiting in them."""
+    return Removal(
+        device=sum(each.exposed_us for each in copies),
+        host=sum(max(0.0, each.host_us - each.waiting_us) for each in copies),
+        waiting=sum(each.waiting_us for each in copies),
+    )
+
+
+def evidence(case: Case, copies: Sequence[Copying]) -> list[Evidence]:
+    """Return what the copies cost either side."""
+    found = []
+    for each in copies:
+        what = (
+            f"{each.calls_per_step:,.1f} copies {each.kind} ({each.memory or 'memory not named'}), no kernel "
+            f"beside them"
+        )
+        found.append(of_step(case, what, each.exposed_us, each.rows))
+        found.append(
+            Evidence(f"the host spends {per_step(each.host_us)} a step in these copies", each.host_us, "µs a step")
+        )
+    return found

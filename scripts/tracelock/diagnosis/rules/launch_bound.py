@@ -1,0 +1,104 @@
+"""The host launches more slowly than the device works: many short kernels, dispatch behind."""
+
+from __future__ import annotations
+
+from tracelock.diagnosis.case import Case, Removal
+from tracelock.diagnosis.measures import chains, host_causes_us, of_step, per_step, percent
+from tracelock.diagnosis.model import Evidence, Remedy
+from tracelock.diagnosis.rule import Cause, Rule
+
+OPTIMIZER_SHARE = 0.2  # of the dispatch: where the optimizer is a fifth of it, begin there
+
+
+def examine(case: Case) -> Cause | None:
+    """Return the cause where dispatch alone, with nothing else in its way, takes ``min_gain`` longer than the device.
+
+    Or where an optimizer that launches a few kernels for each parameter takes ``min_gain``.
+    """
+    bounds = case.bounds
+    if bounds.device_us is None or not bounds.step_us or not case.has_steps:
+        return None
+    dispatch, updates = max(0.0, bounds.host_us - host_causes_us(case)), _one_by_one_us(case)
+    beyond = max(0.0, min(dispatch - bounds.device_us, bounds.idle_us))
+    # An optimizer that takes all parameters at once needs less of the host, too.
+    removal = Removal(host=beyond + min(updates, dispatch), device=updates)
+    gain = case.gain(removal)
+    if gain < case.limits.min_gain:
+        return None
+    return Cause(
+        title=f"Many short kernels, launched one by one: up to {percent(gain)} of the step",
+        removal=removal,
+        share=case.share(beyond + updates),
+        evidence=(
+            Evidence(
+                f"operators and the Python between them keep the host for {per_step(dispatch)}, the device works "
+                f"{per_step(bounds.device_us)} a step",
+                beyond / bounds.step_us,
+                "share of step",
+                case.limits.min_gain,
+            ),
+            *_kernels(case),
+            *_updates(case),
+            chains(case),
+        ),
+        remedies=tuple(_remedies(case, dispatch)),
+    )
+
+
+def _one_by_one_us(case: Case) -> float:
+    """Return the device's time a step in an optimizer that takes one parameter after the other, 0 for any other."""
+    optimizer = case.costs.optimizer if case.costs else None
+    return optimizer.device_us if optimizer and optimizer.one_by_one else 0.0
+
+
+def _updates(case: Case) -> list[Evidence]:
+    optimizer = case.costs.optimizer if case.costs else None
+    if optimizer is None or not _one_by_one_us(case):
+        return []
+    what = f"the optimizer's {optimizer.kernels_per_step:,.0f} kernels of {optimizer.kernel_us or 0.0:,.1f} µs"
+    return [of_step(case, what, optimizer.device_us)]
+
+
+def _kernels(case: Case) -> list[Evidence]:
+    calls = sum(kernel.calls for kernel in case.analysis.kernels)
+    if not calls or not case.steps:
+        return []
+    mean = sum(kernel.total_us for kernel in case.analysis.kernels) / calls
+    return [Evidence(f"{calls / case.steps:,.0f} kernels a step of {mean:,.1f} µs on average", mean, "µs a kernel")]
+
+
+def _optimizer_share(case: Case, dispatch: float) -> float:
+    """Return the part of the dispatch that the optimizer takes, 0 where the trace does not label it."""
+    optimizer = case.costs.optimizer if case.costs else None
+    return optimizer.host_us / dispatch if optimizer and dispatch else 0.0
+
+
+def _remedies(case: Case, dispatch: float) -> list[Remedy]:
+    remedies = []
+    heavy = _optimizer_share(case, dispatch) >= OPTIMIZER_SHARE or _one_by_one_us(case) > 0
+    if heavy and case.setting("optimizer_fused") is not True:
+        remedies.append(Remedy({"optimizer_fused": True}, "one kernel for all parameters instead of several for each"))
+        if case.setting("optimizer_foreach") is False:
+            remedies.append(Remedy({"optimizer_foreach": True}, "a kernel for many parameters at once"))
+    if case.setting("cuda_graph") is not True:
+        remedies.append(Remedy({"cuda_graph": True}, "one launch for the whole forward and backward pass"))
+    if case.setting("compile") is not True:
+        remedies.append(Remedy({"compile": True}, "fewer, larger kernels with less dispatch"))
+    batch = case.setting("batch_size")
+    if isinstance(batch, int):
+        remedies.append(
+            Remedy({"batch_size": 4 * batch}, "longer kernels for the same dispatch: more samples a second")
+        )
+    else:
+        remedies.append(Remedy({}, "longer kernels for the same dispatch", "train with larger batches"))
+    return remedies
+
+
+RULE = Rule(
+    code="launch-bound",
+    needs="work of a device, and steps, in the trace: a recording without them may hold start-up",
+    speaks="dispatch (the host's time without loading, waiting, the allocator and long pauses) takes longer than the "
+    "device works, or the optimizer updates parameters one by one, and without either the step gains `min_gain`",
+    thresholds=("min_gain",),
+    examine=examine,
+)

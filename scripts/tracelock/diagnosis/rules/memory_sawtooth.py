@@ -1,0 +1,51 @@
+"""Many small allocations that are freed at once: memory goes up and down like a saw."""
+
+from __future__ import annotations
+
+from tracelock.analysis.sections import Memory
+from tracelock.diagnosis.case import Case
+from tracelock.diagnosis.model import Evidence, Remedy
+from tracelock.diagnosis.rule import Cause, Rule
+
+
+def examine(case: Case) -> Cause | None:
+    """Return the cause, of unknown cost, where a step makes ``small_allocations`` that are freed at once."""
+    toothed = [memory for memory in case.analysis.memory if _teeth(memory) >= case.limits.small_allocations]
+    if not toothed:
+        return None
+    worst = max(toothed, key=_teeth)
+    names = [owner.name for owner in sorted(worst.owners, key=lambda owner: -owner.allocations) if owner.name][:3]
+    advice = (
+        f"allocate once and write into it (`out=`, in-place operators), or do the work in one call: {', '.join(names)}"
+    )
+    return Cause(
+        title=f"Memory of {worst.device} goes up and down like a saw: {_teeth(worst):,.0f} small allocations a "
+        f"step freed at once",
+        removal=None,
+        share=None,
+        evidence=(
+            Evidence(
+                f"{worst.device}: {_teeth(worst):,.0f} allocations a step are followed at once by a free",
+                _teeth(worst),
+                "a step",
+                case.limits.small_allocations,
+            ),
+            *(Evidence(f"{owner.name}: {owner.allocations:,} allocations") for owner in worst.owners[:3] if owner.name),
+        ),
+        remedies=(Remedy({}, "fewer, larger allocations", advice),),
+    )
+
+
+def _teeth(memory: Memory) -> float:
+    sawtooth = memory.sawtooth
+    return 0.0 if sawtooth is None else min(sawtooth.teeth_per_step, sawtooth.small_allocations_per_step)
+
+
+RULE = Rule(
+    code="memory-sawtooth",
+    needs="memory records (`profile_memory=True`) and steps in the trace",
+    speaks="a step makes `small_allocations` or more below 1 MiB that are followed at once by a free; what that "
+    "costs is not known",
+    thresholds=("small_allocations",),
+    examine=examine,
+)

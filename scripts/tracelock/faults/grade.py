@@ -1,0 +1,139 @@
+"""Give drawn cases to the diagnosis and hold its answers against the truth."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelock.analysis.analyze import analyze_prepared
+from tracelock.analysis.collective_calls import collective_calls
+from tracelock.analysis.meetings import RankTrace, observe
+from tracelock.analysis.model import Analysis
+from tracelock.analysis.prepared import prepare
+from tracelock.analysis.ranks import compare_ranks
+from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.faults.draw import Drawn
+from tracelock.faults.facts import device_samples, run_facts
+from tracelock.faults.simulator.chance import seeded
+from tracelock.faults.simulator.job import SETTINGS
+from tracelock.faults.simulator.kineto import Style, write_trace
+from tracelock.faults.simulator.simulate import Outcome, simulate, true_gain
+from tracelock.trace import read_trace
+
+CURED = 0.5  # a remedy that gives back this part of what the fault costs is a cure
+NEEDS_A_RUN = ("worker-startup", "throttling")  # what they rest on is not in a trace
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the diagnosis said of one case, and whether it was right."""
+
+    family: str
+    seed: int
+    expected: str
+    found: tuple[str, ...]  # codes, the main cause first
+    cost: float  # the truth
+    bound: float | None  # what the expected cause was said to gain at most, None where it was not named
+    cured: bool | None  # None for healthy controls
+    right: bool
+    facts: bool  # the run's facts were given beside the trace
+
+    @property
+    def main(self) -> str:
+        """Return the code of the main cause."""
+        return self.found[0]
+
+
+def record(drawn: Drawn) -> Outcome:
+    """Return a recorded run of the case: long enough for three epochs where epochs matter."""
+    epochs = drawn.job.data.epoch_steps < 100
+    timed = 3 * drawn.job.data.epoch_steps if epochs else 20
+    return simulate(drawn.job, timed=timed, recorded=drawn.family.recorded if drawn.family else 8)
+
+
+def style_of(drawn: Drawn) -> Style:
+    """Return how the trace of a case is written: drawn by its seed."""
+    random = seeded("style", drawn.seed)
+    memory = drawn.code in ("memory-growth", "memory-sawtooth")
+    return Style(random.random() < 0.5, memory or random.random() < 0.5, random.random() < 0.2)
+
+
+def examine(drawn: Drawn, folder: Path) -> tuple[Diagnosed, bool]:
+    """Write the traces of a case to `folder`, read them like any other, and diagnose; also whether facts were given."""
+    outcome = record(drawn)
+    together = range(drawn.job.world.ranks)
+    read = [_read(drawn, outcome, rank, folder) for rank in together]
+    analysis, ranks = read[0][0], compare_ranks([each for _, each in read]) if len(read) > 1 else None
+    facts = drawn.code in NEEDS_A_RUN or seeded("facts", drawn.seed).random() < 0.7
+    run = run_facts(drawn.job, outcome) if facts else None
+    samples = device_samples(drawn.job) if facts else None
+    return diagnose(analysis, run=run, samples=samples, ranks=ranks), facts
+
+
+def _read(drawn: Drawn, outcome: Outcome, rank: int, folder: Path) -> tuple[Analysis, RankTrace]:
+    path = folder / f"rank{rank}.pt.trace.json.gz"
+    write_trace(path, drawn.job, outcome, rank, style_of(drawn))
+    known = prepare(read_trace(path))
+    analysis = analyze_prepared(known)
+    return analysis, observe(known, collective_calls(known.trace, known.tree, known.links), analysis, rank)
+
+
+def answer(drawn: Drawn) -> Answer:
+    """Return what the diagnosis says of one case."""
+    with tempfile.TemporaryDirectory(prefix="tracelock-faults-") as folder:
+        diagnosed, facts = examine(drawn, Path(folder))
+    codes = tuple(finding.code for finding in diagnosed.findings)
+    named = next((finding for finding in diagnosed.findings if finding.code == drawn.code), None)
+    return Answer(
+        family=drawn.name,
+        seed=drawn.seed,
+        expected=drawn.code,
+        found=codes,
+        cost=drawn.cost,
+        bound=named.gain_at_most if named else None,
+        cured=None if drawn.family is None else is_cured(drawn, diagnosed),
+        right=codes[0] == drawn.code,
+        facts=facts,
+    )
+
+
+def is_cured(drawn: Drawn, diagnosed: Diagnosed) -> bool:
+    """Return whether a remedy cures the case.
+
+    Remedies that are settings are tried out by simulating the job with them. Where no setting cures the fault, the
+    finding that names it has to give advice on code.
+    """
+    if drawn.family is None or drawn.family.cure == "code":
+        return any(remedy.code for each in diagnosed.findings if each.code == drawn.code for remedy in each.remedies)
+    changes = [remedy.settings for finding in diagnosed.findings for remedy in finding.remedies if remedy.settings]
+    return any(_cures(drawn, change) for change in changes if SETTINGS & set(change))
+
+
+def _cures(drawn: Drawn, change: dict[str, object]) -> bool:
+    return true_gain(drawn.job, drawn.job.with_settings(change), timed=24) >= CURED * drawn.cost
+
+
+def grade(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Return the three shares: main cause right, false alarms, cure named; None where no case tells."""
+    faulty = [each for each in answers if each.expected != "no-bottleneck"]
+    healthy = [each for each in answers if each.expected == "no-bottleneck"]
+    return {
+        "main_cause_right": _share(faulty, [each.right for each in faulty]),
+        "false_alarms": _share(healthy, [not each.right for each in healthy]),
+        "cure_named": _share(faulty, [bool(each.cured) for each in faulty]),
+    }
+
+
+def _share(cases: Sequence[Answer], yes: Sequence[bool]) -> float | None:
+    return sum(yes) / len(cases) if cases else None
+
+
+def confusion(answers: Sequence[Answer]) -> dict[str, dict[str, int]]:
+    """Return for each family how often which code was the main cause."""
+    found: dict[str, dict[str, int]] = {}
+    for each in answers:
+        row = found.setdefault(each.family, {})
+        row[each.main] = row.get(each.main, 0) + 1
+    return found
