@@ -13,6 +13,8 @@ LOCKS := requirements
 # Only asked where the default index has no CPU build of torch.
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 STUDY ?= config/demo.yaml
+# Tests that measure hold the device's lock, whatever runs beside them.
+PYTEST_WORKERS ?= 2
 
 BASE := $(VENV)/.base-$(TORCH)
 DEV := $(VENV)/.dev
@@ -46,7 +48,7 @@ envs: $(BASE) ## build the environments of STUDY with conda, each once, before a
 	@$(BIN)/python scripts/prepare_envs.py -- --config study=$(STUDY)
 
 test: $(DEV) ## run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile
 
 format: $(DEV) ## rewrite the code in the house format
 	$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import signal
@@ -12,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests_support import files_below
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -32,7 +32,7 @@ def test_a_study_runs_to_its_report_and_then_nothing_reruns(snakemake, tiny: Pat
         assert len(run["timed"]["step_us"]) == run["timed"]["steps"] == 4
         assert all(duration > 0 for duration in run["timed"]["step_us"])
     intervals = sorted((run["started"], run["ended"]) for run in runs)
-    assert all(first[1] <= second[0] for first, second in zip(intervals, intervals[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(intervals))
     plan = read(base / "plan.json")
     order = [(item["variant"], item["repeat"]) for item in sorted(plan["runs"], key=lambda item: item["order"])]
     seen = [(run["variant"], run["repeat"]) for run in sorted(runs, key=lambda run: run["started"])]

@@ -12,9 +12,13 @@ TABLES = [
 
 
 def run_priority(wildcards):
-    """Return a run's place in the plan as a priority: the scheduler starts the highest first."""
-    return LAYOUT.priority(
-        wildcards.stage, wildcards.environment, wildcards.variant, int(wildcards.repeat)
+    """Return a run's place in its plan as a priority: the scheduler starts the highest first."""
+    place = (wildcards.environment, wildcards.variant, int(wildcards.repeat))
+    if wildcards.stage == "runs":
+        return LAYOUT.priority(*place)
+    return priority_in(
+        read_json(Path(BASE, wildcards.stage).parent / "plan.json", "plan")["runs"],
+        *place,
     )
 
 

@@ -42,6 +42,8 @@ def print_summary(folder: Path, console: Console | None = None) -> None:
     for answer in found.answers:
         place = f"{answer.environment}: " if len(found.answers) > 1 else ""
         console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
+    for line in _remedies(found):
+        console.print(escape(line))
     for note in _notes(found):
         console.print(escape(note))
     console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
@@ -110,6 +112,21 @@ def _findings(lines: Sequence[Line]) -> list[str]:
         f"{finding} (# {', '.join(map(str, rows))})" + (f": {remedy}" if remedy else "")
         for (finding, remedy), rows in numbers.items()
     ]
+
+
+def _remedies(comparison: Comparison) -> list[str]:
+    """Return a line for each remedy that was run, and why no further one was."""
+    if comparison.remedies is None:
+        return []
+    lines = []
+    for one in comparison.remedies.rounds:
+        for tried in one.tried:
+            settings = ", ".join(f"{name}={value_text(value)}" for name, value in tried.settings.items())
+            known = None not in (tried.ratio, tried.ratio_low, tried.ratio_high)
+            measured = f"×{tried.ratio:.2f} ({tried.ratio_low:.2f}–{tried.ratio_high:.2f})" if known else "not measured"
+            lines.append(f"remedy {settings}: {measured} {tried.verdict or tried.why or ''}".rstrip())
+    stopped = f"no further remedy: {comparison.remedies.stopped}"
+    return [*lines, stopped] if comparison.remedies.stopped else lines
 
 
 def _notes(comparison: Comparison) -> list[str]:

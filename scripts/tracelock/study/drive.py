@@ -1,7 +1,6 @@
 """Run a study through Snakemake, and tell a person where it stands.
 
-Snakemake's own output goes to a log; what a person wants to see (which run, how many are left) is read from the files
-that appear. So it looks the same in a terminal, in a batch job's log, and whatever executes the jobs.
+Snakemake's own output goes to a log; a person sees the plan, which runs are done, and the answer.
 """
 
 from __future__ import annotations
@@ -10,22 +9,20 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from tracelock.errors import EXIT_FAILED
 from tracelock.io import read_json
 from tracelock.runner.fingerprint import fingerprint
 from tracelock.study.layout import ROOT, Layout
 from tracelock.study.load import load_plan, workflow_environments
+from tracelock.study.progress import follow
 from tracelock.study.show import show_plan
 
-_POLL_S = 0.3
 _TAIL_LINES = 40
 
 
@@ -110,33 +107,12 @@ def _execute(command: list[str], log: Path, layout: Layout, console: Console) ->
         print(shlex.join(command), file=stream, flush=True)
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
         try:
-            _follow(process, layout, console)
+            follow(process, layout, console)
         except BaseException:
             process.terminate()
             process.wait()
             raise
     return process.returncode
-
-
-def _follow(process: subprocess.Popen[bytes], layout: Layout, console: Console) -> None:
-    """Show progress until the process ends: a bar in a terminal, a line for each run elsewhere."""
-    waiting = dict(zip(layout.runs("run.json"), layout.plan.runs, strict=True))
-    done = {path for path in waiting if Path(path).is_file()}
-    total = len(waiting)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("runs", total=total, completed=len(done))
-        while process.poll() is None:
-            for path in [path for path in waiting if path not in done and Path(path).is_file()]:
-                done.add(path)
-                run = waiting[path]
-                text = f"{run.variant} ({run.repeat}/{layout.plan.study.repeats})"
-                progress.update(task, completed=len(done), description=text)
-                if not console.is_terminal:
-                    console.print(f"{time.strftime('%H:%M:%S')} run {len(done)}/{total} done: {text}")
-            if len(done) == total:
-                progress.update(task, description="analysis, figures, report")
-            time.sleep(_POLL_S)
 
 
 def _report_what_is_there(layout: Layout) -> None:

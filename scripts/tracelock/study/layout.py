@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tracelock.study.plan import Plan
 
@@ -42,12 +44,22 @@ class Layout:
         """Return the path of `file` in the folder of every environment."""
         return [f"{self.base}/envs/{environment}/{file}" for environment in self.plan.environments]
 
-    def priority(self, stage: str, environment: str, variant: str, repeat: int) -> int:
-        """Return a run's priority: the earlier in the plan, the higher. Runs of remedies follow in their own order."""
-        for run in self.plan.runs:
-            if stage == "runs" and (run.environment, run.variant, run.repeat) == (environment, variant, repeat):
-                return len(self.plan.runs) - run.order
-        return 0
+    def priority(self, environment: str, variant: str, repeat: int) -> int:
+        """Return the priority of a planned run: the earlier in the plan, the higher."""
+        return self._priorities.get((environment, variant, repeat), 0)
+
+    @functools.cached_property
+    def _priorities(self) -> dict[tuple[str, str, int], int]:
+        total = len(self.plan.runs)
+        return {(run.environment, run.variant, run.repeat): total - run.order for run in self.plan.runs}
+
+
+def priority_in(runs: Sequence[Mapping[str, Any]], environment: str, variant: str, repeat: int) -> int:
+    """Return the priority of a run among the runs of a plan: the earlier in its order, the higher; 0 if it is none."""
+    for run in runs:
+        if (run["environment"], run["variant"], run["repeat"]) == (environment, variant, repeat):
+            return len(runs) - int(run["order"])
+    return 0
 
 
 def code_digest(*parts: str) -> str:
