@@ -72,8 +72,8 @@ def test_a_bad_study_stops_with_its_problems_before_anything_runs(snakemake, tin
     tiny.write_text(tiny.read_text(encoding="utf-8").replace("repeats: 2", "repeets: 2\nseed: x"), encoding="utf-8")
     done = snakemake(check=False)
     assert done.returncode != 0
-    assert "tracelock: error: tiny.yaml:11: repeets: unknown key (did you mean 'repeats'?)" in done.stderr
-    assert 'tracelock: error: tiny.yaml:12: seed: is "x", expected a whole number' in done.stderr
+    assert "tracelock: error: tiny.yaml:10: repeets: unknown key (did you mean 'repeats'?)" in done.stderr
+    assert 'tracelock: error: tiny.yaml:11: seed: is "x", expected a whole number' in done.stderr
     assert "Traceback" not in done.stderr
 
 
