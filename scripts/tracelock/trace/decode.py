@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from tracelock.trace.columnise import Batch, batches
 from tracelock.trace.context import Context
 from tracelock.trace.events import event_decoder
@@ -17,9 +15,6 @@ from tracelock.trace.times import NeedDigitsError
 
 _MOST_CATEGORIES: Final = 256
 
-BadUnitError: Final = msgspec.MsgspecError
-"""Raised by a decoder for text that is not an array of events of the usual form; nothing of it is kept then."""
-
 
 class Decoder(Protocol):
     """Bytes to batches of columns."""
@@ -27,7 +22,7 @@ class Decoder(Protocol):
     context: Context
 
     def decode(self, text: bytes | memoryview) -> list[Batch]:
-        """Return the rows of the events in the JSON array `text`; raises `BadUnitError` for anything else."""
+        """Return the rows of the events in the JSON array `text`; raises one of `scan.NOT_JSON` for anything else."""
         ...
 
     def learn(self, category: str) -> None:
@@ -57,7 +52,7 @@ class StructDecoder:
             self._events = event_decoder(self._categories, self._digits)
 
     def decode(self, text: bytes | memoryview) -> list[Batch]:
-        """Return the rows of the events in the JSON array `text`; raises `BadUnitError` for anything else."""
+        """Return the rows of the events in the JSON array `text`; raises one of `scan.NOT_JSON` for anything else."""
         try:
             return batches(self.context, self._events.decode(text), text)
         except NeedDigitsError:

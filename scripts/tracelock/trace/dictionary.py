@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tracelock.trace.scan import NOT_JSON
 from tracelock.trace.tally import Tally
 
 NO_NAME: Final = "[no name]"
@@ -61,7 +62,7 @@ def _text_of(key: Any, tally: Tally) -> str:
         return NO_NAME if key is None else str(key)
     try:
         value = msgspec.json.decode(key)
-    except msgspec.MsgspecError:
+    except NOT_JSON:
         text = key.decode("utf-8", "replace")
         if "\ufffd" in text:
             tally.add("not-utf8")

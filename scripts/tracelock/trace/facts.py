@@ -12,7 +12,7 @@ import msgspec
 from tracelock.trace.columns import Device, TraceFacts, Track
 from tracelock.trace.context import Context
 from tracelock.trace.mend import BeyondMendingError, mend
-from tracelock.trace.scan import members
+from tracelock.trace.scan import NOT_JSON, members
 from tracelock.trace.tally import Tally
 
 
@@ -48,7 +48,7 @@ def read_metadata(text: bytes, closed: bool, tally: Tally) -> dict[str, Any]:
 def _object(text: bytes) -> dict[str, Any] | None:
     try:
         keys = msgspec.json.decode(text)
-    except msgspec.MsgspecError:
+    except NOT_JSON:
         return None
     return keys if isinstance(keys, dict) else None
 

@@ -18,7 +18,7 @@ from tracelock.trace.decode import Decoder
 from tracelock.trace.events import PHASES, Args, Event
 from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.mend import BeyondMendingError, mend, mend_quotes
-from tracelock.trace.scan import is_object, members
+from tracelock.trace.scan import NOT_JSON, is_object, members
 
 _BETWEEN: Final = re.compile(rb"(?<=\})\s*,?\s*(?=\{)")
 _AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}|\Z)")
@@ -88,11 +88,11 @@ class Salvager:
             return array
         except msgspec.ValidationError:
             pass
-        except msgspec.MsgspecError:
+        except NOT_JSON:
             return None
         try:
             elements = _elements.decode(array)
-        except msgspec.MsgspecError:
+        except NOT_JSON:
             return None
         return b"[" + b",".join(filter(None, map(self._usual, elements))) + b"]"
 
@@ -106,7 +106,7 @@ class Salvager:
             try:
                 raw, counts = form(bytes(element))
                 self._learn([_event.decode(raw)])
-            except (msgspec.MsgspecError, BeyondMendingError):
+            except (*NOT_JSON, BeyondMendingError):
                 continue
             self.tally.merge(counts)
             return raw

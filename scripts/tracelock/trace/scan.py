@@ -11,6 +11,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+# What msgspec raises for text that is not JSON, or not of the wanted form; bytes that are not UTF-8 had an error of
+# their own until 0.19.
+NOT_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError)
+
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}",]', re.DOTALL)
 _EVENT_END: Final = re.compile(rb"(\n[ \t]*)?\}\s*,\s*\{", re.DOTALL)
 
@@ -59,5 +63,5 @@ def is_object(text: bytes) -> bool:
     """Return whether `text` is a JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except msgspec.MsgspecError:
+    except NOT_JSON:
         return False

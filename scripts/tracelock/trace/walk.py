@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from tracelock.trace.columnise import Batch
-from tracelock.trace.decode import BadUnitError, Decoder
+from tracelock.trace.decode import Decoder
 from tracelock.trace.salvage import Salvager
-from tracelock.trace.scan import is_object, separator
+from tracelock.trace.scan import NOT_JSON, is_object, separator
 from tracelock.trace.window import MOST, Window
 
 Keep: TypeAlias = Callable[[list[Batch]], None]
@@ -139,7 +139,7 @@ class Walker:
         buffer[first], buffer[stop] = b"[]"
         try:
             self.keep(self.decoder.decode(memoryview(buffer)[first : stop + 1]))
-        except BadUnitError:
+        except NOT_JSON:
             return False
         finally:
             buffer[first], buffer[stop] = borrowed
