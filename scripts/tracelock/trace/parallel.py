@@ -30,6 +30,7 @@ from tracelock.trace.worker import Part, Request
 
 LEAST_BYTES: Final = 96 << 20  # below that, starting a process costs more than it saves
 _RUN: Final = "from tracelock.trace.worker import main; main()"
+_HEAD_START: Final = 24 << 20  # bytes that are read while another process starts
 _LOOK: Final = 4 << 20  # bytes in which a cut is looked for
 
 
@@ -114,7 +115,7 @@ def _cuts(path: Path, walker: Walker, workers: int) -> list[int]:
     if separator is not None:
         with path.open("rb") as stream:
             for number in range(1, workers):
-                start = max(size * number // workers, cuts[-1] + _LOOK)
+                start = max(size * number // workers + _HEAD_START, cuts[-1] + _LOOK)
                 stream.seek(start)
                 found = stream.read(_LOOK).find(separator)
                 if found >= 0:

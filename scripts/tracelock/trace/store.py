@@ -6,7 +6,10 @@ Rows of one kind wait together, because they have the same columns: a column tha
 from __future__ import annotations
 
 import mmap
+import os
+import sys
 import tempfile
+import threading
 import weakref
 from typing import Any, Final, TypeAlias
 
@@ -64,31 +67,32 @@ class Spill:
         else:
             self._file = open(descriptor, "r+b", buffering=0, closefd=False)  # noqa: SIM115
         self._end = 0
+        self._lock = threading.Lock()
         weakref.finalize(self, self._file.close)
 
-    def write(self, array: Array) -> tuple[int, int]:
-        """Append `array`; return its place and its number of rows."""
-        place = self._end
-        self._file.seek(place)
-        left = np.ascontiguousarray(array).data.cast("B")
+    def write(self, array: Array, align: int = 1) -> tuple[int, int]:
+        """Append `array` at a multiple of `align`; return its place and its number of rows. Several threads may."""
+        with self._lock:
+            place = self._end + -self._end % align
+            self._end = place + array.nbytes
+        done, left = place, np.ascontiguousarray(array).data.cast("B")
         while left:
-            left = left[self._file.write(left) :]
-        self._end += array.nbytes
+            count = os.pwrite(self._file.fileno(), left, done)
+            done, left = done + count, left[count:]
         return place, len(array)
 
     def read_into(self, place: int, array: Array) -> None:
         """Fill the contiguous `array` with what was written at `place`."""
-        self._file.seek(place)
         left = array.data.cast("B")
         while left:
-            left = left[self._file.readinto(left) :]
+            count = os.preadv(self._file.fileno(), [left], place)
+            place, left = place + count, left[count:]
 
     def mapped(self, array: Array) -> Array:
         """Return a read-only column of the values of `array` whose memory is the file's."""
         if not len(array):
             return array
-        self._end += -self._end % mmap.ALLOCATIONGRANULARITY
-        place, rows = self.write(array)
+        place, rows = self.write(array, mmap.ALLOCATIONGRANULARITY)
         pages = mmap.mmap(self._file.fileno(), array.nbytes, access=mmap.ACCESS_READ, offset=place)
         return np.frombuffer(pages, dtype=array.dtype, count=rows)
 
@@ -128,7 +132,7 @@ class Store:
 
     def __init__(self, spill: Spill | int = SPILL_BYTES) -> None:
         self._waiting: dict[tuple[Table, int], _Waiting] = {}
-        self._spill_bytes = spill if isinstance(spill, int) else 0
+        self._spill_bytes = 0 if isinstance(spill, Spill) else spill if hasattr(os, "preadv") else sys.maxsize
         self._bytes = 0
         self.spill = None if isinstance(spill, int) else spill
 

@@ -18,6 +18,7 @@ from tracelock.trace import parallel, read_trace
 def cut_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let files be cut however small they are."""
     monkeypatch.setattr(parallel, "_LOOK", 1 << 16)
+    monkeypatch.setattr(parallel, "_HEAD_START", 0)
 
 
 def plain(shared: Path, name: str, folder: Path, change: Callable[[str], str] = str) -> Path:
