@@ -19,6 +19,12 @@ def threads(case: Case) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
+def free_cores(case: Case) -> int | None:
+    """Return the cores that operators could use: those that no loading process needs; None where they are not known."""
+    workers = case.setting("num_workers")
+    return None if case.cores is None else case.cores - (workers if isinstance(workers, int) else 0)
+
+
 def parallel_us(case: Case) -> float:
     """Return the time a step of operators that are large enough to be divided among threads."""
     rows = [row for row in case.analysis.operators if row.calls and row.self_cpu_us / row.calls >= LARGE_US]
