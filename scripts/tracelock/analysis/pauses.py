@@ -20,11 +20,16 @@ LONG_STEP = 1.25  # of the usual step
 USUAL = 25  # percentile: every second step may be a long one
 
 
+def _is_work(name: str) -> bool:
+    """Return whether a label stands for work that no operator shows: loading, collectives, gradients that are freed."""
+    return is_loading(name) or is_collective_call(name) or name.startswith("Optimizer.")
+
+
 def working(trace: Trace, busy: Intervals) -> Intervals:
-    """Return when the device, an operator, a runtime call, a collective or the loader worked."""
+    """Return when the device, an operator, a runtime call, a collective, the loader or the optimizer worked."""
     host = trace.host
     chosen = operators(trace) | of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER))
-    chosen |= matching(trace.texts, host.name, lambda name: is_loading(name) or is_collective_call(name))
+    chosen |= matching(trace.texts, host.name, _is_work)
     if not chosen.any():
         return busy
     return join(busy, union(host.start[chosen], host.start[chosen] + host.duration[chosen]))
@@ -41,9 +46,15 @@ def pauses(known: Prepared, steps: HostSteps, busy: Intervals) -> tuple[Pause, .
         free = gaps(worked, int(steps.start[step]), int(steps.end[step]))
         for start, end in zip(free.start.tolist(), free.end.tolist(), strict=True):
             if end - start >= SHORTEST:
-                groups.setdefault(frame_around(trace, known.windows.track, start, end), []).append((step, start, end))
+                groups.setdefault(_frame(known, start, end), []).append((step, start, end))
     found = [_pause(code, each, len(steps), known.origin) for code, each in groups.items()]
     return tuple(sorted(found, key=lambda pause: -pause.host_us))
+
+
+def _frame(known: Prepared, start: int, end: int) -> str | None:
+    """Return the user's frame that holds most of a gap, which begins a little before the call and ends after it."""
+    edge = (end - start) // 20
+    return frame_around(known.trace, known.windows.track, start + edge, end - edge)
 
 
 def _pause(code: str | None, found: list[tuple[int, int, int]], steps: int, origin: int) -> Pause:

@@ -20,7 +20,7 @@ from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 _NOT_THE_USERS: Final = re.compile(
     r"^<|^nn\.Module: |(^|/)(torch|torchvision|torchaudio|numpy|PIL)/|site-packages|dist-packages|lib/python\d|"
     r"^(threading|contextlib|multiprocessing/.*|concurrent/.*|runpy|queue|selectors|socket|pickle)(\.py)?\("
-    r"|\(0\): "
+    r"|\(0\): |^tracelock/runner/(?!workloads/)"
 )
 _FRAME: Final = re.compile(r"^\S.*\(\d+\): ")
 

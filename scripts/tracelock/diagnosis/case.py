@@ -54,14 +54,14 @@ class Case:
         if self.costs is None:
             return Bounds(0.0, None, 0.0, 0.0)
         bounds, overhead = self.costs.bounds, self.overhead
-        if overhead is None or overhead <= 1.0 or bounds.device_us is None:
+        if not overhead or bounds.device_us is None:
             return bounds
         step = max(bounds.step_us / overhead, bounds.device_us)
         return replace(bounds, step_us=step, host_us=max(0.0, bounds.host_us - (bounds.step_us - step)))
 
     @property
     def overhead(self) -> float | None:
-        """Return mean profiled by mean timed step, None where no run tells it."""
+        """Return profiled by timed step, None where no run tells it."""
         ratio = ((self.run or {}).get("profiled") or {}).get("overhead_ratio")
         return float(ratio) if isinstance(ratio, int | float) else None
 

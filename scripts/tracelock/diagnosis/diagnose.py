@@ -92,7 +92,7 @@ def _still_worth(case: Case, found: Sequence[Found]) -> list[Found]:
     kept: list[Found] = []
     removed = Removal()
     for each in found:
-        if each.cause.removal is None or each.cause.gain is not None:
+        if each.cause.removal is None or each.cause.gain is not None or each.rule.always:
             kept.append(each)
             continue
         together = removed + each.cause.removal

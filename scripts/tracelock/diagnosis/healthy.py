@@ -8,6 +8,7 @@ from tracelock.diagnosis.measures import confidence, per_step, percent
 from tracelock.diagnosis.model import Evidence, Finding
 
 CODE = "no-bottleneck"
+MOSTLY = 0.5  # of the step: what is longer than all the rest is what bounds it
 
 
 def no_bottleneck(case: Case) -> Finding:
@@ -34,9 +35,14 @@ def _what_is_left(case: Case) -> str:
     breakdown, step = case.analysis.step.breakdown_us, case.step_us
     if breakdown is None or not step:
         return "the trace holds no steps to judge"
+    if not case.has_steps:
+        return "the trace marks no steps, so that its start cannot be told from training"
     if case.has_gpu:
         return f"kernels run {percent(breakdown.kernel / step)} of the step, and no single cause explains the rest"
-    return f"operators work {percent(breakdown.cpu_op / step)} of the step (compute-bound on the CPU)"
+    worked = breakdown.cpu_op / step
+    if worked >= MOSTLY:
+        return f"operators work {percent(worked)} of the step (compute-bound on the CPU)"
+    return f"operators work {percent(worked)} of the step, and no single cause explains the rest"
 
 
 def _evidence(case: Case) -> list[Evidence]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from statistics import median
+from statistics import fmean, median
 
-from tracelock.analysis.costs import Repetition
 from tracelock.analysis.model import Operator
 from tracelock.diagnosis.case import Case, Removal
 
@@ -31,24 +30,24 @@ def in_main_process(case: Case) -> bool | None:
 
 
 def wait_us(case: Case) -> float:
-    """Return the host's time in the loader, mean over the steps: of the timed steps where the run tells it.
+    """Return the host's time in the loader, mean over the steps; without the profiler where the run tells it.
 
-    Without the profiler, and with the start of the workers, which the loader's own rows do not hold.
+    On the CPU the trace's step is divided as the timed steps are: the mean of the waiting, which may come every few
+    steps, beside the median of the rest, which other programs disturb.
     """
-    timed, step = case.timed_mean("loading_us"), case.timed_mean("step_us")
-    if timed is not None and step and case.bounds.step_us:
-        return timed / step * case.bounds.step_us if not case.has_gpu else timed
-    return case.costs.loading_us if case.costs else 0.0
+    waits, steps = case.timed("loading_us"), case.timed("step_us")
+    if not waits or len(waits) != len(steps):
+        return case.costs.loading_us if case.costs else 0.0
+    waited = fmean(waits)
+    if case.has_gpu:
+        return waited
+    rest = median(step - wait for step, wait in zip(steps, waits, strict=True))
+    return waited / (waited + rest) * case.bounds.step_us if waited + rest > 0 else 0.0
 
 
 def removal(case: Case) -> Removal:
     """Return what a loader that never lets the loop wait takes out of a step."""
     return Removal(host=wait_us(case))
-
-
-def repeated(case: Case) -> list[Repetition]:
-    """Return what loops repeat inside the loader, in the process of the trace."""
-    return [each for each in case.costs.repetitions if each.in_loader] if case.costs else []
 
 
 def startup_us(case: Case) -> float:

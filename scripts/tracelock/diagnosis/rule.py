@@ -60,6 +60,8 @@ class Rule:
         Returns a cause, or None where it is absent or cannot be known.
     explains
         Codes of causes whose symptoms this cause makes whatever the figures say: they are not reported beside it.
+    always
+        Whether it is worth a line even where it costs no time now.
     """
 
     code: str
@@ -68,6 +70,7 @@ class Rule:
     thresholds: tuple[str, ...]
     examine: Examine
     explains: tuple[str, ...] = ()
+    always: bool = False
 
 
 @functools.cache

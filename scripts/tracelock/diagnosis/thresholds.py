@@ -40,7 +40,10 @@ class Thresholds:
         0.5, "the first batches of the epochs are the main part of all waiting for data, or slow loading is the cause"
     )
     collate_share: float = _share(
-        0.5, "repeated small operators are the main part of the loading time, or the samples themselves are"
+        0.3, "with the Python between them, operators that take a third of the loader's time are the main part of it"
+    )
+    collate_call_us: float = _limit(
+        50, "µs", "an operator on a small tensor: mostly overhead; decoding and resizing a sample take longer"
     )
     stall_share: float = _share(
         0.05,

@@ -9,6 +9,7 @@ from tracelock.faults.healthy import HEALTHY, draw_healthy, is_healthy
 from tracelock.faults.simulator.chance import seeded
 from tracelock.faults.simulator.job import Job, World
 from tracelock.faults.simulator.simulate import true_gain
+from tracelock.faults.temptations import tempted
 
 WORTH = 0.10  # a fault that costs less of the step is not graded: a main cause should be one
 ATTEMPTS = 200
@@ -38,15 +39,18 @@ class Drawn:
 
 
 def draw_control(seed: int) -> Drawn:
-    """Return a healthy control; every fourth one is a job of several ranks."""
+    """Return a healthy control, most of them with habits that look like faults; every fourth one has several ranks.
+
+    The habits together cost less than `HEALTHY`, and so does everything else that could be wrong.
+    """
     random = seeded("healthy", seed)
     for attempt in range(1, ATTEMPTS):
-        job = draw_healthy(seed, attempt)
+        plain = draw_healthy(seed, attempt)
         if seed % 4 == 0:
-            job = replace(job, world=World(ranks=random.choice((2, 4))))
-            if not _ranks_are_healthy(job):
-                continue
-        return Drawn(seed, None, job, job, 0.0, attempt)
+            plain = replace(plain, world=World(ranks=random.choice((2, 4))))
+        job = tempted(random, plain)
+        if true_gain(job, plain) < HEALTHY and is_healthy(job) and _ranks_are_healthy(job):
+            return Drawn(seed, None, job, plain, 0.0, attempt)
     raise RuntimeError(f"no healthy job in {ATTEMPTS} attempts for seed {seed}")
 
 

@@ -32,7 +32,10 @@ def run_facts(job: Job, outcome: Outcome, rank: int = 0) -> dict[str, Any]:
             "loading_us": [step.loading / 1000 for step in steps],
             "epoch_starts": starts,
         },
-        "profiled": {"steps": outcome.recorded, "overhead_ratio": 1.0},
+        "profiled": {
+            "steps": outcome.recorded,
+            "overhead_ratio": outcome.recorded_ns / outcome.recorded / outcome.step_ns,
+        },
     }
 
 

@@ -30,7 +30,7 @@ class Family:
     code: str  # of the finding that names it
     inject: Inject
     costs: bool = True  # False: it costs no time now (memory that is never given back)
-    cure: str = "settings"  # "settings", or "code" where no setting removes it
+    cure: str = "settings"  # "code" where no setting removes it, "either" where advice on code does as well
     ranks: bool = False  # all ranks' traces are looked at together
     recorded: int = 8  # steps
 
@@ -225,7 +225,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("optimizer one by one", "launch-bound", one_by_one_optimizer),
     Family("full precision", "matmul-precision", full_precision),
     Family("wrong layout", "memory-layout", wrong_layout),
-    Family("allocator under pressure", "memory-pressure", memory_pressure),
+    Family("allocator under pressure", "memory-pressure", memory_pressure, cure="either"),
     Family("leak", "memory-growth", leak, costs=False, cure="code"),
     Family("sawtooth", "memory-sawtooth", sawtooth, costs=False, cure="code"),
     Family("communication exposed", "communication-exposed", slow_network, cure="code"),

@@ -23,6 +23,7 @@ from tracelock.faults.simulator.simulate import Outcome, simulate, true_gain
 from tracelock.trace import read_trace
 
 CURED = 0.5  # a remedy that gives back this part of what the fault costs is a cure
+RANK_FILE = "rank{}.pt.trace.json.gz"
 NEEDS_A_RUN = ("worker-startup", "throttling")  # what they rest on is not in a trace
 
 
@@ -39,6 +40,7 @@ class Answer:
     cured: bool | None  # None for healthy controls
     right: bool
     facts: bool  # the run's facts were given beside the trace
+    graded: bool = True  # False: a real fault that cost less than it must to be called a main cause on this machine
 
     @property
     def main(self) -> str:
@@ -73,7 +75,7 @@ def examine(drawn: Drawn, folder: Path) -> tuple[Diagnosed, bool]:
 
 
 def _read(drawn: Drawn, outcome: Outcome, rank: int, folder: Path) -> tuple[Analysis, RankTrace]:
-    path = folder / f"rank{rank}.pt.trace.json.gz"
+    path = folder / RANK_FILE.format(rank)
     write_trace(path, drawn.job, outcome, rank, style_of(drawn))
     known = prepare(read_trace(path))
     analysis = analyze_prepared(known)
@@ -83,7 +85,12 @@ def _read(drawn: Drawn, outcome: Outcome, rank: int, folder: Path) -> tuple[Anal
 def answer(drawn: Drawn) -> Answer:
     """Return what the diagnosis says of one case."""
     with tempfile.TemporaryDirectory(prefix="tracelock-faults-") as folder:
-        diagnosed, facts = examine(drawn, Path(folder))
+        return answer_in(drawn, Path(folder))
+
+
+def answer_in(drawn: Drawn, folder: Path) -> Answer:
+    """Return the same, and leave the traces in `folder` as ``RANK_FILE``."""
+    diagnosed, facts = examine(drawn, folder)
     codes = tuple(finding.code for finding in diagnosed.findings)
     named = next((finding for finding in diagnosed.findings if finding.code == drawn.code), None)
     return Answer(
@@ -105,8 +112,12 @@ def is_cured(drawn: Drawn, diagnosed: Diagnosed) -> bool:
     Remedies that are settings are tried out by simulating the job with them. Where no setting cures the fault, the
     finding that names it has to give advice on code.
     """
-    if drawn.family is None or drawn.family.cure == "code":
-        return any(remedy.code for each in diagnosed.findings if each.code == drawn.code for remedy in each.remedies)
+    cure = drawn.family.cure if drawn.family else "code"
+    named = [each for each in diagnosed.findings if each.code == drawn.code]
+    if cure != "settings" and any(remedy.code for each in named for remedy in each.remedies):
+        return True
+    if cure == "code":
+        return False
     changes = [remedy.settings for finding in diagnosed.findings for remedy in finding.remedies if remedy.settings]
     return any(_cures(drawn, change) for change in changes if SETTINGS & set(change))
 
@@ -117,7 +128,7 @@ def _cures(drawn: Drawn, change: dict[str, object]) -> bool:
 
 def grade(answers: Sequence[Answer]) -> dict[str, float | None]:
     """Return the three shares: main cause right, false alarms, cure named; None where no case tells."""
-    faulty = [each for each in answers if each.expected != "no-bottleneck"]
+    faulty = [each for each in answers if each.expected != "no-bottleneck" and each.graded]
     healthy = [each for each in answers if each.expected == "no-bottleneck"]
     return {
         "main_cause_right": _share(faulty, [each.right for each in faulty]),

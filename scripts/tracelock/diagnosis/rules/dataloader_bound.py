@@ -12,6 +12,7 @@ from tracelock.diagnosis.rule import Cause, Rule
 
 CODE = "dataloader-bound"
 FIRST_WORKERS = 4  # what most people start from; fewer where there are fewer cores
+HIDDEN = 0.5  # of the limit: loading that shows for less of the step is hidden behind the device
 UNKNOWN_WORKERS = 8  # to try where it is not known how many there are
 
 
@@ -22,8 +23,10 @@ def examine(case: Case) -> Cause | None:
     if gain < case.limits.dataloader_share:
         return None
     share = _share(case, gain)
+    if share < HIDDEN * case.limits.dataloader_share:
+        return None  # the device works all the while: what idles elsewhere has another cause
     return Cause(
-        title=f"The loop waits for its data: {percent(share)} of the step is {_where(case)}",
+        title=f"The loop waits for its data: up to {percent(gain)} of the step, {_where(case)}",
         removal=removal,
         share=share,
         evidence=tuple(_evidence(case, share)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from statistics import median
 
 from tracelock.analysis.sections import Memory, MemoryOwner
 from tracelock.diagnosis.case import Case
@@ -10,14 +11,16 @@ from tracelock.diagnosis.measures import at
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
 
+SETTLING = 0.25  # growth whose second half is less than a quarter of its first comes to an end
+
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where a device's memory grows by ``growth_bytes`` a step, surely and to the end."""
     growing = [memory for memory in case.analysis.memory if _grows(case, memory)]
     if not growing:
         return None
-    worst = max(growing, key=lambda memory: memory.growth_bytes_per_step or 0.0)
-    growth = worst.growth_bytes_per_step or 0.0
+    worst = max(growing, key=_growth)
+    growth = _growth(worst)
     owners = _owners(case, worst)
     names = f", by {owners[0].name}" if owners and owners[0].name else ""
     advice = (
@@ -38,18 +41,25 @@ def examine(case: Case) -> Cause | None:
     )
 
 
+def _rises(memory: Memory) -> list[int]:
+    """Return how much the level rose in each step but the first, in which buffers are made that stay."""
+    return [after - before for before, after in itertools.pairwise(memory.step_levels[1:])]
+
+
+def _growth(memory: Memory) -> float:
+    """Return the bytes by which a usual step raises the level."""
+    rises = _rises(memory)
+    return float(median(rises)) if rises else 0.0
+
+
 def _grows(case: Case, memory: Memory) -> bool:
-    """Return whether the level rises in nearly every step, beyond the uncertainty of its slope, and does not settle."""
-    growth, interval, levels = memory.growth_bytes_per_step, memory.growth_interval, memory.step_levels
-    if growth is None or growth < case.limits.growth_bytes or len(levels) <= case.limits.growing_steps:
+    """Return whether the level rises in nearly every step, by enough, and does not settle."""
+    rises = _rises(memory)
+    if len(rises) < case.limits.growing_steps or _growth(memory) < case.limits.growth_bytes:
         return False
-    if interval is not None and interval[0] <= 0:
-        return False
-    rises = [after - before for before, after in itertools.pairwise(levels)]
-    rising = sum(rise > 0 for rise in rises) / len(rises)
     half = len(rises) // 2
-    settles = sum(rises[half:]) < 0.25 * sum(rises[:half])
-    return rising >= case.limits.growth_share and not settles
+    settles = sum(rises[half:]) < SETTLING * sum(rises[:half])
+    return sum(rise > 0 for rise in rises) / len(rises) >= case.limits.growth_share and not settles
 
 
 def _owners(case: Case, memory: Memory) -> list[MemoryOwner]:
@@ -61,13 +71,9 @@ def _owners(case: Case, memory: Memory) -> list[MemoryOwner]:
 
 
 def _slope(case: Case, memory: Memory) -> Evidence:
-    interval = memory.growth_interval
-    sure = f" (95 % interval {interval[0]:,.0f} to {interval[1]:,.0f})" if interval else ""
-    text = (
-        f"{memory.device}: {memory.growth_bytes_per_step or 0:,.0f} bytes a step{sure} over "
-        f"{len(memory.step_levels) - 1} steps"
-    )
-    return Evidence(text, memory.growth_bytes_per_step, "bytes a step", case.limits.growth_bytes)
+    levels = ", ".join(f"{level / 2**20:,.2f}" for level in memory.step_levels[:8])
+    text = f"{memory.device}: {_growth(memory):,.0f} bytes a step; level at the steps in MiB: {levels}"
+    return Evidence(text, _growth(memory), "bytes a step", case.limits.growth_bytes)
 
 
 def _kept(owner: MemoryOwner) -> Evidence:
@@ -91,9 +97,8 @@ def _fills(memory: Memory, growth: float) -> bool:
 RULE = Rule(
     code="memory-growth",
     needs="memory records (`profile_memory=True`) over more than `growing_steps` steps",
-    speaks="the allocated level at the same point of each step rises by `growth_bytes` or more, in "
-    "`growth_share` of the steps, "
-    "with a slope surely above zero, and as fast in the second half as in the first",
+    speaks="the allocated level at the same point of each step rises by `growth_bytes` or more in the median, in "
+    "`growth_share` of the steps after the first, and in the second half as in the first",
     thresholds=("growing_steps", "growth_bytes", "growth_share"),
     examine=examine,
 )

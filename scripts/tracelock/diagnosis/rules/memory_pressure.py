@@ -16,7 +16,7 @@ def examine(case: Case) -> Cause | None:
     )
     gain = case.gain(removal)
     calls = sum(each.calls_per_step for each in waits)
-    if gain < case.limits.min_gain or calls < 1:
+    if gain < case.limits.min_gain or calls < 1 or not case.has_steps:
         return None
     return Cause(
         title=f"The allocator asks the driver {calls:,.0f} times a step: up to {percent(gain)} of the step",
@@ -57,7 +57,7 @@ def _remedies(case: Case, where: str) -> list[Remedy]:
 
 RULE = Rule(
     code="memory-pressure",
-    needs="calls of the device's runtime in the trace",
+    needs="calls of the device's runtime, and steps, in the trace: memory is asked for at every start",
     speaks="one call or more a step of the driver's allocator (`cudaMalloc`, `cudaFree`), and without them the "
     "step gains `min_gain`",
     thresholds=("min_gain",),

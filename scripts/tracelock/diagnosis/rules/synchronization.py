@@ -27,7 +27,7 @@ def examine(case: Case) -> Cause | None:
     removal = _worth(case, waits)
     gain = case.gain(removal)
     stalled = case.share(sum(each.stall_us for each in waits)) or 0.0
-    if gain < case.limits.min_gain or stalled < case.limits.stall_share * gain:
+    if case.gain(Removal(waiting=removal.waiting)) < case.limits.min_gain or stalled < case.limits.stall_share * gain:
         return None
     shown = _worst(waits)
     names = ", ".join(each.name for each in shown)

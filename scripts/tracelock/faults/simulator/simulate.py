@@ -19,6 +19,7 @@ class Outcome:
     timed: int
     recorded: int
     timed_ns: int  # of the timed steps together, the device synchronised at both edges
+    recorded_ns: int  # of the recorded ones
 
     def timed_steps(self, rank: int = 0) -> list[StepTime]:
         """Return the steps that were timed without the tape running."""
@@ -56,7 +57,10 @@ def simulate(job: Job, timed: int = 12, recorded: int = 0, warm_up: int = WARM_U
     for loop in loops:
         loop.tape.recording = True
     _together([loop.run(recorded) for loop in loops])
-    return Outcome(tuple(loops), warm_up, timed, recorded, timed_ns)
+    for loop in loops:
+        loop.tape.recording = False
+    recorded_ns = _synchronized(loops) - started - timed_ns
+    return Outcome(tuple(loops), warm_up, timed, recorded, timed_ns, recorded_ns)
 
 
 def _synchronized(loops: list[Loop]) -> int:
