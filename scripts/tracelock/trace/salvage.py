@@ -18,13 +18,13 @@ from tracelock.trace.decode import Decoder
 from tracelock.trace.events import PHASES, Args, Event
 from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.mend import BeyondMendingError, mend, mend_quotes
-from tracelock.trace.scan import NOT_JSON, is_object, members
+from tracelock.trace.scan import NOT_JSON, is_object, members, sound_so_far
 
 _BETWEEN: Final = re.compile(rb"(?<=\})\s*,?\s*(?=\{)")
 _AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}|\Z)")
 _KINETO_KEY: Final = re.compile(f'"(?:{"|".join(sorted(KINETO_KEYS))})"'.encode())
-_MOST_JOINED: Final = 64  # pieces that one event may have been cut into, by lists of objects in its args
-_MOST_MENDED_JOINED: Final = 4
+_RUN: Final = 64  # events that are tried at once
+_LOOK_AHEAD: Final = 64  # bytes behind an open event that tell whether it goes on, or lacks a bracket
 
 _events: Final = msgspec.json.Decoder(list[Event])
 _event: Final = msgspec.json.Decoder(Event)
@@ -64,21 +64,18 @@ class Salvager:
         between
             Whether `text` ends where the layout of the file separates events: a text that is open there is damaged.
         """
-        found = members(text)
-        ends = found.closed is not None and text[found.closed] == ord("]")
-        last = found.closed if ends else found.commas[-1] if found.commas else None
-        attempts: list[tuple[bytes, bool]] = [(text, False)]
-        if last is not None:
-            attempts.append((text[:last], ends))
-        for read in (self._normal, self._mended):
-            for part, closed in attempts:
-                array = read(part)
-                if array is not None:
-                    whole = part is text
-                    return Salvaged(len(part) + (not whole), closed, self.decoder.decode(array))
-        if patient and not at_end and found.open and not found.commas and not (found.stray and between):
-            return Salvaged(0, False, [])
-        return self._piecewise(text, at_end, patient)
+        array = self._normal(text)
+        if array is not None:
+            return Salvaged(len(text), False, self.decoder.decode(array))
+        if sound_so_far(text):
+            found = members(text)
+            last = found.closed if found.closed is not None else found.commas[-1] if found.commas else None
+            array = None if last is None else self._normal(text[:last])
+            if last is not None and array is not None:
+                return Salvaged(last + 1, found.closed is not None, self.decoder.decode(array))
+            if patient and not at_end:
+                return Salvaged(0, False, [])
+        return self._piecewise(text, at_end, patient, between)
 
     def _normal(self, text: bytes) -> bytes | None:
         """Return the JSON array of the events in `text` in the usual form, or None if it is no JSON."""
@@ -132,19 +129,28 @@ class Salvager:
         """Return the JSON array of what `text` holds, mended where needed, or None."""
         return self._normal(text) or self._mended(text) or self._mended(text, quotes=True)
 
-    def _piecewise(self, text: bytes, at_end: bool, patient: bool) -> Salvaged:
-        """Read event by event, cutting where one object follows another; see `salvage`."""
-        cuts = [0, *(match.end() for match in _BETWEEN.finditer(text)), len(text)]
+    def _piecewise(self, text: bytes, at_end: bool, patient: bool, between: bool) -> Salvaged:
+        """Read runs of sound events, and the others one by one, cutting where one object follows another."""
+        gaps = [(match.end(), b"," in match.group()) for match in _BETWEEN.finditer(text)]
+        cuts, commas = [0, *(end for end, _ in gaps), len(text)], [comma for _, comma in gaps]
         arrays: list[bytes] = []
-        place, used, closed = 0, 0, False
+        place, used, closed, run = 0, 0, False, _RUN
         while place + 1 < len(cuts) and not closed:
-            start, stop = cuts[place], cuts[place + 1]
-            array = self._one(_trimmed(text[start:stop]))
+            start, stop = cuts[place], cuts[min(place + run, len(cuts) - 1)]
+            array = self._normal(_trimmed(text[start:stop]))
+            if array is None and run > 1:
+                run //= 4
+                continue
             if array is None:
-                array, stop, closed = self._end_of_list(text, start, stop, at_end)
-            if array is None and not closed:
-                array, stop = self._joined(text, cuts, place)
-            if array is None and not at_end and len(cuts) - place - 1 < _MOST_JOINED and (used or patient):
+                array, stop, closed = self._single(text, start, stop, at_end)
+                run = _RUN
+            if (
+                array is None
+                and not closed
+                and (used or patient)
+                and not at_end
+                and _goes_on(text, start, stop, between)
+            ):
                 break
             if array is not None:
                 arrays.append(array[1:-1])
@@ -152,10 +158,26 @@ class Salvager:
                 self.lost_end = True
             else:
                 self.tally.add("unreadable-event")
-            used = stop
-            place = bisect.bisect_left(cuts, stop)
+            used, place = stop, bisect.bisect_left(cuts, stop)
+            self.tally.add(
+                "bad-punctuation", 0 < place <= len(commas) and cuts[place] == stop and not commas[place - 1]
+            )
         joined = b"[" + b",".join(filter(None, arrays)) + b"]"
         return Salvaged(used, closed, self.decoder.decode(joined) if arrays else [])
+
+    def _single(self, text: bytes, start: int, stop: int, at_end: bool) -> tuple[bytes | None, int, bool]:
+        """Return the array of the event at `start`, where it ends, and whether it is the last of the list."""
+        piece = _trimmed(text[start:stop])
+        array = self._mended(piece) or self._mended(piece, quotes=True)
+        if array is not None:
+            return array, stop, False
+        if sound_so_far(text[start : stop + _LOOK_AHEAD]):  # what separates events lay inside of it
+            found = members(text, start, most=1)
+            end = found.commas[0] if found.commas else found.closed
+            array = None if end is None else self._normal(_trimmed(text[start:end]))
+            if end is not None and array is not None:
+                return array, end + 1, not found.commas
+        return self._end_of_list(text, start, stop, at_end)
 
     def _end_of_list(self, text: bytes, start: int, stop: int, at_end: bool) -> tuple[bytes | None, int, bool]:
         """Return the event before a bracket that closes the list, if there is one between `start` and `stop`.
@@ -167,20 +189,12 @@ class Salvager:
         for end in ends:
             array = self._one(_trimmed(text[start : end - 1]))
             if array is not None:
+                self.tally.add("bad-punctuation", text[start : end - 1].rstrip().endswith(b","))
                 return array, end, True
         for end in ends if at_end else []:
             if _KINETO_KEY.search(text, end) and is_object(b'{"":[]' + text[end:]):
                 return None, end, True
         return None, stop, False
-
-    def _joined(self, text: bytes, cuts: list[int], place: int) -> tuple[bytes | None, int]:
-        """Return an event that goes on behind one of the next cuts, which lay inside it."""
-        for count, stop in enumerate(cuts[place + 2 : place + 1 + _MOST_JOINED]):
-            joined = _trimmed(text[cuts[place] : stop])
-            array = self._normal(joined) or (self._mended(joined) if count < _MOST_MENDED_JOINED else None)
-            if array is not None:
-                return array, stop
-        return None, cuts[place + 1]
 
 
 def _as_it_is(element: bytes) -> tuple[bytes, dict[str, int]]:
@@ -209,6 +223,11 @@ def _without_oddities(element: bytes) -> tuple[bytes, dict[str, int]]:
 def _mended_numbers(element: bytes) -> tuple[bytes, dict[str, int]]:
     """Return sound JSON without numbers that no machine type holds."""
     return mend(element)
+
+
+def _goes_on(text: bytes, start: int, stop: int, between: bool) -> bool:
+    """Return whether the event at `start` may be readable once more text is there."""
+    return (stop == len(text) and not between) or sound_so_far(text[start:])
 
 
 def _trimmed(text: bytes) -> bytes:

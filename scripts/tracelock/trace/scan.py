@@ -15,6 +15,8 @@ import msgspec
 # their own until 0.19.
 NOT_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError)
 
+_elements: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}",]', re.DOTALL)
 _EVENT_END: Final = re.compile(rb"(\n[ \t]*)?\}\s*,\s*\{", re.DOTALL)
 
@@ -57,6 +59,15 @@ def separator(text: bytes) -> bytes | None:
     while match and not match.start() < commas[0] < match.end():
         match = _EVENT_END.search(text, match.start() + 1)
     return match.group() if match else None
+
+
+def sound_so_far(text: bytes) -> bool:
+    """Return whether `text`, the inside of a list, is sound JSON that goes on, or that the end of the list follows."""
+    try:
+        _elements.decode(b"[" + text)
+    except NOT_JSON as error:
+        return "truncated" in str(error) or "trailing characters" in str(error)
+    return True
 
 
 def is_object(text: bytes) -> bool:

@@ -90,10 +90,12 @@ class Walker:
         self.learn_separator()
         while True:
             window.fill(UNIT + 1)
-            self._skip(_GAP)
+            commas = self._skip(_GAP)
             if not len(window):
                 return False
-            if window.buffer[window.start] == ord("]"):
+            closed = window.buffer[window.start] == ord("]")
+            self.tally.add("bad-punctuation", commas > (not closed))
+            if closed:
                 window.use(1)
                 return True
             if not self._unit() and self._careful():
@@ -113,13 +115,15 @@ class Walker:
         """Whether an event was open where the text ended."""
         return self._salvager.lost_end
 
-    def _skip(self, pattern: re.Pattern[bytes]) -> None:
-        """Move over space; at the end of the window more of it may follow."""
-        window = self.window
+    def _skip(self, pattern: re.Pattern[bytes]) -> int:
+        """Move over space, of which more may follow the window; return the number of commas in it."""
+        window, commas = self.window, 0
         while match := pattern.match(window.buffer, window.start, window.end):
+            commas += match.group().count(b",")
             window.use_to(match.end())
             if len(window) or not window.fill(1):
-                return
+                break
+        return commas
 
     def _cut(self, length: int) -> int:
         """Return the position behind the last event that ends within `length` bytes, or -1."""
