@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from tracelock.trace.store import DTYPES, Array, Store, absent
 from tracelock.trace.tally import Tally
 
 _SAMPLE: Final = 1 << 18
-_WRITERS: Final = 2  # threads that write columns to disk
+_WRITERS: Final = 2  # threads, each with a column in memory on its way to disk
 
 
 class Tables:
@@ -47,18 +47,20 @@ class Tables:
 
     def _columns(self, table: Table, chosen: Int64, kind: Int8 | None = None) -> dict[str, Array]:
         """Return all columns, their rows `chosen` in this order; those that no row has take no memory."""
+        spill = self.store.spill
+
+        def made(name: str) -> Array:
+            column = kind if name == "kind" else self.store.column(table, name)
+            self.store.drop(table, name)
+            if column is None:
+                return np.broadcast_to(np.array(absent(DTYPES[table][name]), DTYPES[table][name]), len(chosen))
+            return column[chosen] if spill is None else spill.mapped(column[chosen])
+
+        names = list(DTYPES[table])
+        if spill is None:
+            return {name: made(name) for name in names}
         with ThreadPoolExecutor(_WRITERS) as writers:
-            spill = self.store.spill
-            made: dict[str, Future[Array]] = {}
-            for name, dtype in DTYPES[table].items():
-                column = kind if name == "kind" else self.store.column(table, name)
-                self.store.drop(table, name)
-                if column is None:
-                    made[name] = _at_once(np.broadcast_to(np.array(absent(dtype), dtype), len(chosen)))
-                else:
-                    column = column[chosen]
-                    made[name] = _at_once(column) if spill is None else writers.submit(spill.mapped, column)
-            return {name: future.result() for name, future in made.items()}
+            return dict(zip(names, writers.map(made, names), strict=True))
 
     def host(self) -> HostRows:
         """Return the host rows."""
@@ -99,13 +101,6 @@ class Tables:
     def _by_time(self, table: Table) -> Int64:
         time = self._needed(table, "time")
         return _only(order.time_order(time), usable_times(time, self._centre, self.tally))
-
-
-def _at_once(column: Array) -> Future[Array]:
-    """Return a column that needs no work any more."""
-    done: Future[Array] = Future()
-    done.set_result(column)
-    return done
 
 
 def _only(chosen: Int64, good: Mask) -> Int64:
