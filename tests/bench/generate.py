@@ -1,9 +1,9 @@
 """Large traces with the proportions of real ones: ``python -m tests.bench.generate OUT --mb 1000``.
 
 The model is a training job on one GPU: each step loads a batch, copies it, runs forward on one thread and backward on
-another. Operators nest five deep and launch one kernel; the driver is called three or four times a kernel. Of 1,000
-events about 350 are operators, 220 runtime calls, 310 flows, 60 kernels, 20 copies and 30 memory records, as in traces
-of ResNet training on V100 and A100 (about 270 bytes an event). Layout and args are those of PyTorch 2.4 to 2.9.
+another. Operators nest six deep and launch one kernel; the driver is called three or four times a kernel. Of 1,000
+events about 315 are operators, 210 runtime calls, 370 ends of arrows, 55 kernels, 23 copies and 28 memory records,
+close to traces of ResNet training on V100 and A100; 274 bytes an event. Layout and args are those of PyTorch 2.4 to 2.9.
 """
 
 from __future__ import annotations
@@ -44,7 +44,14 @@ HEAD: Final = """
 # Outermost operator, operators inside it, kernel, input shapes, types, typical device time in µs.
 LAYERS: Final = (
     (
-        ("aten::conv2d", "aten::convolution", "aten::_convolution", "aten::cudnn_convolution", "aten::empty"),
+        (
+            "aten::conv2d",
+            "aten::convolution",
+            "aten::_convolution",
+            "aten::cudnn_convolution",
+            "aten::to",
+            "aten::empty",
+        ),
         "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816fprop_optimized_bf16_128x128_32x4_nhwc>(...Params)",
         "[[32, %d, 56, 56], [%d, %d, 3, 3], [], [], [], [], []]",
         '["c10::BFloat16", "c10::BFloat16", "", "ScalarList", "ScalarList", "ScalarList", "Scalar"]',
@@ -64,7 +71,7 @@ LAYERS: Final = (
         18.0,
     ),
     (
-        ("aten::relu_", "aten::clamp_min_", "aten::clamp_min", "aten::result_type", "aten::to"),
+        ("aten::relu_", "aten::clamp_min_", "aten::clamp_min", "aten::result_type", "aten::to", "aten::empty"),
         "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::clamp_scalar(...)>",
         "[[32, %d, 56, 56], [%d], [%d]]",
         '["c10::BFloat16"]',
@@ -118,13 +125,14 @@ class Job:
         start, length = self.host, int(self.random.uniform(60_000, 110_000))
         back = "autograd::engine::evaluate_function: " if thread == AUTOGRAD else ""
         here = f'"pid": {PID}, "tid": {thread}'
-        self.sequence += 1
-        yield self.flow("s" if thread == MAIN else "f", self.sequence, here, start, "fwdbwd")
+        if self.sequence % 2:
+            yield self.flow("s" if thread == MAIN else "f", self.sequence, here, start, "fwdbwd")
         for depth, name in enumerate(names):
             inset = depth * 2_000
             yield self.operator(back + name if not depth else name, thread, start + inset, length - 2 * inset, more)
-        yield self.memory(thread, start + 9_000, channels * 4096)
-        inner = start + 10_000
+        if self.sequence % 2:
+            yield self.memory(thread, start + 11_000, channels * 4096)
+        inner = start + 12_000
         for call in CALLS[: self.random.choice((2, 2, 3))]:
             yield from self.call(call, thread, inner, 1_200)
             inner += 2_000
@@ -132,8 +140,8 @@ class Job:
         self.host = start + length + 3_000
 
     def memory(self, thread: int, time: int, size: int) -> str:
-        """Return an allocation, or, every other time, its release."""
-        size = size if self.sequence % 2 else -size
+        """Return an allocation of the forward pass, or its release in the backward pass."""
+        size = size if thread == MAIN else -size
         self.allocated += size
         address = 139_000_000_000_000 + self.external * 512
         return (
@@ -191,7 +199,8 @@ class Job:
         for _ in range(layers // 6):
             yield from self.copy(self.random.choice((4_096, 65_536, 1 << 20)))
         for thread in (MAIN, AUTOGRAD):
-            for place in range(layers):
+            for place in range(layers) if thread == MAIN else reversed(range(layers)):
+                self.sequence = number * layers + place
                 yield from self.layer(place % len(LAYERS), thread)
                 if place % 3 == 0:
                     yield from self.copy(4_096)

@@ -76,7 +76,7 @@ def test_steps_by_number_and_size_of_the_file(tmp_path: Path, capsys: pytest.Cap
     assert "ProfilerStep#5, ProfilerStep#6, ProfilerStep#7" in capsys.readouterr().err
     assert trace.facts.base_time_ns == 1_751_410_836_000_000_000
     assert not trace.facts.warnings
-    assert len(trace.memory) == 360
+    assert len(trace.memory) == 180
 
 
 def test_the_most_typical_steps_are_chosen() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,10 @@ def test_released_columns_keep_their_values(tmp_path: Path, monkeypatch: pytest.
     release(trace)
     assert rows_read(trace) == before
     release(read_text(tmp_path, json.dumps([op(1)])))
+
+
+def test_every_code_is_documented_with_its_quality(root: Path) -> None:
+    text = (root / "docs" / "reading.md").read_text()
+    documented = dict(re.findall(r"^\| ([a-z0-9-]+) \| (partial|salvaged|complete) \|", text, re.MULTILINE))
+    qualities = {"note": "complete", "mended": "salvaged", "lost": "salvaged", "cut": "partial"}
+    assert documented == {code: qualities[kind.weight] for code, kind in KINDS.items()}
