@@ -18,6 +18,9 @@ from tracelock.analysis.stalls import Calls, waiting_calls, waits
 from tracelock.analysis.updating import updating
 from tracelock.trace.columns import HostKind, Trace
 
+# ns: kernels that wait in one stream follow each other within 1-2 µs, and a launch takes 5.
+BETWEEN_ROWS = 3_000
+
 
 def costs(known: Prepared) -> Costs | None:
     """Return what holds the complete steps of a trace up; None where there is no window.
@@ -56,10 +59,18 @@ def _bounds(
     waiting = length(waited)
     return Bounds(
         step_us=(extent[1] - extent[0]) / steps / 1000,
-        device_us=None if busy is None else length(clip(busy, *extent)) / steps / 1000,
+        device_us=None if busy is None else length(clip(closed(busy), *extent)) / steps / 1000,
         host_us=max(0, host[1] - host[0] - waiting) / steps / 1000,
         waiting_us=waiting / steps / 1000,
     )
+
+
+def closed(busy: Intervals) -> Intervals:
+    """Return `busy` with the gaps closed that no host can avoid: a stream needs a moment between two rows."""
+    if not len(busy):
+        return busy
+    wider = union(busy.start, busy.end + BETWEEN_ROWS)
+    return Intervals(wider.start, wider.end - BETWEEN_ROWS)
 
 
 def _waited(trace: Trace, calls: Calls, busy: Intervals, low: int, high: int) -> Intervals:

@@ -32,7 +32,7 @@ class Bounds:
     """
 
     step_us: float
-    device_us: float | None  # busy: a union of rows; None without a device in the trace
+    device_us: float | None  # busy: a union of rows and of the gaps of 3 µs between them; None without a device
     host_us: float
     waiting_us: float  # calls that waited while the device worked
 

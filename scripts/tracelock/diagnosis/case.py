@@ -19,14 +19,25 @@ Samples = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Removal:
-    """The times that removing a cause takes out of a step at most, microseconds: see `Bounds.gain`."""
+    """The times that removing a cause takes out of a step at most, microseconds: see `Bounds.gain`.
+
+    `most` is what all of it together can save, where that is less than the sum: an optimizer in one kernel takes time
+    off both chains, and the step gets shorter by that of one of them.
+    """
 
     device: float = 0.0
     host: float = 0.0
     waiting: float = 0.0
+    most: float | None = None
 
     def __add__(self, other: Removal) -> Removal:
-        return Removal(self.device + other.device, self.host + other.host, self.waiting + other.waiting)
+        most = None if self.most is None and other.most is None else self.cap + other.cap
+        return Removal(self.device + other.device, self.host + other.host, self.waiting + other.waiting, most)
+
+    @property
+    def cap(self) -> float:
+        """Return what the removal can save at most, whatever the chains."""
+        return self.device + self.host + self.waiting if self.most is None else self.most
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ class Case:
         if self.costs is None:
             return Bounds(0.0, None, 0.0, 0.0)
         bounds, overhead = self.costs.bounds, self.overhead
-        if not overhead or bounds.device_us is None:
+        if overhead is None or overhead <= 1.0 or bounds.device_us is None:
             return bounds
         step = max(bounds.step_us / overhead, bounds.device_us)
         return replace(bounds, step_us=step, host_us=max(0.0, bounds.host_us - (bounds.step_us - step)))
@@ -67,7 +78,8 @@ class Case:
 
     def gain(self, removal: Removal) -> float:
         """Return the part of the step, 0..1, that can be saved at most without `removal`."""
-        return self.bounds.gain(removal.device, removal.host, removal.waiting)
+        gain = self.bounds.gain(removal.device, removal.host, removal.waiting)
+        return min(gain, removal.cap / self.bounds.step_us) if self.bounds.step_us else 0.0
 
     @property
     def step_us(self) -> float | None:

@@ -12,16 +12,21 @@ from tracelock.diagnosis.model import Evidence
 
 def to_device(case: Case, wanted: Callable[[Copying], bool]) -> list[Copying]:
     """Return the copies from host to device that the program asks for and that are `wanted`."""
-    return (
-        [each for each in case.costs.copies if each.kind == "HtoD" and each.asked and wanted(each)]
-        if case.costs
-        else []
-    )
+    if case.costs is None or not case.has_steps:
+        return []  # the first copies of a process initialise the device
+    return [each for each in case.costs.copies if each.kind == "HtoD" and each.asked and wanted(each)]
 
 
 def is_pageable(case: Case, copying: Copying) -> bool:
     """Return whether the copies read pageable memory; where names do not say, the setting does."""
     return copying.memory == "pageable" or (copying.memory is None and case.setting("pin_memory") is False)
+
+
+def shows(case: Case, copies: Sequence[Copying]) -> bool:
+    """Return whether enough of the cost shows directly: copies that nothing hides, and gaps right after them."""
+    waits = [wait for wait in case.costs.waits if wait.kind == "copy"] if case.costs else []
+    direct = sum(each.exposed_us for each in copies) + sum(wait.stall_us for wait in waits)
+    return (case.share(direct) or 0.0) >= case.limits.direct_gain
 
 
 def removal(copies: Sequence[Copying]) -> Removal:

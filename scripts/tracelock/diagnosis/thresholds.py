@@ -49,6 +49,9 @@ class Thresholds:
         0.05,
         "waits that cost leave the device without work when they end; most of the cost follows in the next kernels",
     )
+    direct_gain: float = _share(
+        0.025, "half of min_gain has to show directly, as copies that nothing hides and gaps right after them"
+    )
     extra_work: float = _limit(
         1.1,
         "times",

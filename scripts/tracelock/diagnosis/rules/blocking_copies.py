@@ -16,7 +16,7 @@ def examine(case: Case) -> Cause | None:
     hidden = sum(each.exposed_us for each in found if each.beside_kernels)
     removal = Removal(device=hidden, waiting=sum(each.waiting_us for each in found))
     gain = case.gain(removal)
-    if gain < case.limits.min_gain:
+    if gain < case.limits.min_gain or not copies.shows(case, found):
         return None
     advice = f"copy with `.to(device, non_blocking=True)`{at(row for each in found for row in each.rows)}"
     expect = "the host launches the step's kernels while the batch is on its way"
@@ -33,8 +33,8 @@ def examine(case: Case) -> Cause | None:
 RULE = Rule(
     code="blocking-copies",
     needs="copies from host to device in the trace, linked to the calls that made them",
-    speaks="the host stays in calls that copy from pinned memory until the copy is done, and without that waiting the "
-    "step gains `min_gain`",
-    thresholds=("min_gain",),
+    speaks="the host stays in calls that copy from pinned memory until the copy is done, without that waiting the step "
+    "gains `min_gain`, and `direct_gain` of it shows as copies that no kernel hides and gaps right after them",
+    thresholds=("min_gain", "direct_gain"),
     examine=examine,
 )

@@ -11,7 +11,7 @@ from tracelock.diagnosis.rule import Cause, Rule
 def examine(case: Case) -> Cause | None:
     """Return the cause where exposed communication could gain ``exposed_communication_share``."""
     exposed = exposed_us(case)
-    removal = Removal(device=exposed)
+    removal = Removal(device=exposed) if case.has_gpu else Removal(host=exposed)
     gain = case.gain(removal)
     if gain < case.limits.exposed_communication_share:
         return None
@@ -25,7 +25,13 @@ def examine(case: Case) -> Cause | None:
 
 
 def exposed_us(case: Case) -> float:
-    """Return the time a step in which a device communicates and does not compute, of the device that does so most."""
+    """Return the time a step in which a device communicates and does not compute, of the device that does so most.
+
+    Where the trace holds no device, it is the host's time in calls of collectives.
+    """
+    parts = case.analysis.step.breakdown_us
+    if not case.has_gpu:
+        return parts.communication if parts else 0.0
     exposed = max((gpu.exposed_communication_us for gpu in case.analysis.gpus), default=0.0)
     return exposed / max(1, case.analysis.step.count)
 
@@ -66,7 +72,7 @@ def _remedies(case: Case) -> list[Remedy]:
 
 RULE = Rule(
     code="communication-exposed",
-    needs="kernels of collectives (NCCL, RCCL) in the trace",
+    needs="kernels of collectives (NCCL, RCCL) in the trace; where it holds no device, calls of collectives",
     speaks="collectives run while no other kernel does, for `exposed_communication_share` of the step or more",
     thresholds=("exposed_communication_share",),
     examine=examine,

@@ -18,15 +18,16 @@ def examine(case: Case) -> Cause | None:
     bounds = case.bounds
     if bounds.device_us is None or not bounds.step_us or not case.has_steps:
         return None
-    dispatch, updates = max(0.0, bounds.host_us - host_causes_us(case)), _one_by_one_us(case)
+    dispatch, updates = dispatch_us(case), _one_by_one_us(case)
     beyond = max(0.0, min(dispatch - bounds.device_us, bounds.idle_us))
     # An optimizer that takes all parameters at once needs less of the host, too.
-    removal = Removal(host=beyond + min(updates, dispatch), device=updates)
+    updating = case.costs.optimizer.host_us if case.costs and case.costs.optimizer and updates else 0.0
+    removal = Removal(host=beyond + updating, device=updates, most=beyond + updates)
     gain = case.gain(removal)
     if gain < case.limits.min_gain:
         return None
     return Cause(
-        title=f"Many short kernels, launched one by one: up to {percent(gain)} of the step",
+        title=f"{_title(case, beyond)}: up to {percent(gain)} of the step",
         removal=removal,
         share=case.share(beyond + updates),
         evidence=(
@@ -43,6 +44,23 @@ def examine(case: Case) -> Cause | None:
         ),
         remedies=tuple(_remedies(case, dispatch)),
     )
+
+
+def dispatch_us(case: Case) -> float:
+    """Return the host's time in a step that goes into launching.
+
+    Loading, waiting, the allocator and long pauses are left out, and launches that last long while the device has
+    nothing to do: those load code, once.
+    """
+    waits = case.costs.waits if case.costs else ()
+    first = sum(max(0.0, wait.host_us - wait.waiting_us) for wait in waits if wait.kind == "queue")
+    return max(0.0, case.bounds.host_us - host_causes_us(case) - first)
+
+
+def _title(case: Case, beyond: float) -> str:
+    if beyond >= case.limits.min_gain * case.bounds.step_us:
+        return "The host launches work more slowly than the device does it"
+    return "The optimizer updates parameters one by one, with many short kernels"
 
 
 def _one_by_one_us(case: Case) -> float:

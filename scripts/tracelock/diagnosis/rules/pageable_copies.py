@@ -16,7 +16,7 @@ def examine(case: Case) -> Cause | None:
     found = copies.to_device(case, lambda each: copies.is_pageable(case, each))
     removal = copies.removal(found)
     gain = case.gain(removal)
-    if gain < case.limits.min_gain:
+    if gain < case.limits.min_gain or not copies.shows(case, found):
         return None
     return Cause(
         title=f"Batches are copied from pageable memory: up to {percent(gain)} of the step",
@@ -44,7 +44,9 @@ def _remedies(case: Case, where: str) -> tuple[Remedy, ...]:
 RULE = Rule(
     code="pageable-copies",
     needs="copies from host to device in the trace; where their names do not tell the memory, the setting `pin_memory`",
-    speaks="without copies from pageable memory, and the host's waiting in them, the step gains `min_gain`",
-    thresholds=("min_gain",),
+    speaks="without copies from pageable memory, and the host's waiting in them, the step gains `min_gain`, and "
+    "`direct_gain` "
+    "of it shows as copies that no kernel hides and gaps of the device right after them",
+    thresholds=("min_gain", "direct_gain"),
     examine=examine,
 )

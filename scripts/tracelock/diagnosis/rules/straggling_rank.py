@@ -42,11 +42,11 @@ def straggler(case: Case) -> int | None:
 
 
 def waited_share(case: Case) -> float:
-    """Return the part of the steps that the rank that waits most waits in collectives: what even ranks could save."""
-    step, count = case.analysis.step.mean_us, case.analysis.step.count
-    if case.ranks is None or not step or not count:
-        return 0.0
-    return min(1.0, max(rank.waited_us for rank in case.ranks.ranks) / (step * count))
+    """Return the part of its steps that the rank that waits most waits in collectives: what even ranks could save."""
+    count = case.analysis.step.count
+    ranks = case.ranks.ranks if case.ranks else ()
+    shares = [rank.waited_us / (rank.step_us * count) for rank in ranks if rank.step_us and count]
+    return min(1.0, max(shares, default=0.0))
 
 
 def evidence(ranks: Ranks) -> tuple[Evidence, ...]:
