@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tracelock.diagnosis.reference import limits_as_markdown, rules_as_markdown
 from tracelock.runner.settings import STANDARD, as_markdown
 from tracelock.runner.workloads.tables import IMAGES, MLP, TRANSFORMER
 from tracelock.study.layout import ROOT
@@ -40,6 +41,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     docs = ROOT / "docs"
     yield docs / "studies.md", study_page()
     yield docs / "tables.md", document_tables()
+    yield docs / "diagnosis.md", with_rules((docs / "diagnosis.md").read_text(encoding="utf-8"))
     yield docs / "workloads.md", with_settings((docs / "workloads.md").read_text(encoding="utf-8"))
 
 
@@ -49,6 +51,14 @@ def study_page() -> str:
     rows = list(_rows(schema, "", Study))
     table = ["| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows]
     return _INTRODUCTION + "\n## Keys\n\n" + "\n".join(table) + "\n"
+
+
+def with_rules(text: str) -> str:
+    """Return a page whose parts between ``<!-- rules -->`` or ``<!-- thresholds -->`` and ``<!-- end -->`` are made."""
+    for name, made in (("rules", rules_as_markdown()), ("thresholds", limits_as_markdown())):
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text = pattern.sub(lambda found, made=made: f"{found[1]}\n{made}\n{found[2]}", text)  # type: ignore[misc]
+    return text
 
 
 def with_settings(text: str) -> str:

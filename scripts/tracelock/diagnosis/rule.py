@@ -54,6 +54,8 @@ class Rule:
         What must be known for the rule to speak, for a person.
     speaks
         When it speaks, for a person, naming its thresholds.
+    remedies
+        What it advises, for a person: settings by their names, and what needs code.
     thresholds
         The names of the limits that it uses.
     examine
@@ -67,6 +69,7 @@ class Rule:
     code: str
     needs: str
     speaks: str
+    remedies: str
     thresholds: tuple[str, ...]
     examine: Examine
     explains: tuple[str, ...] = ()

@@ -35,6 +35,7 @@ RULE = Rule(
     needs="copies from host to device in the trace, linked to the calls that made them",
     speaks="the host stays in calls that copy from pinned memory until the copy is done, without that waiting the step "
     "gains `min_gain`, and `direct_gain` of it shows as copies that no kernel hides and gaps right after them",
+    remedies="`non_blocking`; code: the same in the user's own copies",
     thresholds=("min_gain", "direct_gain"),
     examine=examine,
 )

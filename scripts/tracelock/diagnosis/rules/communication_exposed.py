@@ -74,6 +74,7 @@ RULE = Rule(
     code="communication-exposed",
     needs="kernels of collectives (NCCL, RCCL) in the trace; where it holds no device, calls of collectives",
     speaks="collectives run while no other kernel does, for `exposed_communication_share` of the step or more",
+    remedies="twice the `batch_size`; code: buckets that overlap the backward pass, compressed gradients",
     thresholds=("exposed_communication_share",),
     examine=examine,
 )

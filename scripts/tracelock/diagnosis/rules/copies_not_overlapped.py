@@ -34,6 +34,7 @@ RULE = Rule(
     needs="copies from host to device in the trace",
     speaks="copies from pinned memory that the host does not wait for run while no kernel does, and without that time "
     "the step gains `min_gain`",
+    remedies="code: copy the next batch on a stream of its own; send bytes, convert on the device",
     thresholds=("min_gain",),
     examine=examine,
 )

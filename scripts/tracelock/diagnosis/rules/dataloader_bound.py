@@ -98,6 +98,9 @@ RULE = Rule(
     needs="rows of the DataLoader's iterator (`enumerate(DataLoader)#….__next__`), which PyTorch records by itself; "
     "with the run's facts, the time in `next(loader)` of the timed steps",
     speaks="the loop's time in the loader, as far as the device is idle for as long, reaches `dataloader_share`",
+    remedies="loading in the main process: `num_workers` (4, or as many as there are cores) with "
+    "`persistent_workers`, and `pin_memory` where there is a GPU; with workers in use: twice as many, twice the "
+    "`prefetch_factor`, `persistent_workers`; code: cheaper samples",
     thresholds=("dataloader_share", "critical_gain"),
     examine=examine,
 )

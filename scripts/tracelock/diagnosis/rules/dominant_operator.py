@@ -69,6 +69,7 @@ RULE = Rule(
     speaks="an operator that is no matrix product, convolution, attention, normalisation, copy, collective or "
     "optimizer takes "
     "`dominant_share` of the work by itself, in `dominant_calls` a step or fewer",
+    remedies="code: a faster form of the operator, at the user's line",
     thresholds=("dominant_share", "dominant_calls"),
     examine=examine,
 )

@@ -45,6 +45,7 @@ RULE = Rule(
     needs="a run on the CPU and its facts: `threads` and `cores`",
     speaks="the threads of an operator are at most `threads_share` of the cores that no loading process needs, and "
     "dividing the large operators among those could gain `min_gain`",
+    remedies="`threads`: as many as there are free cores",
     thresholds=("threads_share", "min_gain"),
     examine=examine,
 )

@@ -64,6 +64,7 @@ RULE = Rule(
     speaks="an operator shorter than `repeated_call_us` is called `repeated_calls` times a step or more in a row "
     "(alone or with "
     "two others), and without these calls the step gains `min_gain`",
+    remedies="code: one call instead of the loop, at the user's line; `compile`",
     thresholds=("repeated_calls", "repeated_call_us", "min_gain"),
     examine=examine,
     explains=("memory-sawtooth",),

@@ -81,6 +81,7 @@ RULE = Rule(
     speaks="kernels that could use tensor cores and do not are so long that `tensor_core_speedup` on them gains "
     "`min_gain` of "
     "the step",
+    remedies="`matmul_precision: high` where the device has TF32, `amp: bf16` (`fp16` on Volta and Turing)",
     thresholds=("tensor_core_speedup", "min_gain"),
     examine=examine,
 )

@@ -98,7 +98,8 @@ RULE = Rule(
     code="memory-growth",
     needs="memory records (`profile_memory=True`) over more than `growing_steps` steps",
     speaks="the allocated level at the same point of each step rises by `growth_bytes` or more in the median, in "
-    "`growth_share` of the steps after the first, and in the second half as in the first",
+    "`growth_share` of `growing_steps` or more steps after the first, and in the second half as in the first",
+    remedies="code: let go of what is kept, named by the operator that allocated it",
     thresholds=("growing_steps", "growth_bytes", "growth_share"),
     examine=examine,
 )

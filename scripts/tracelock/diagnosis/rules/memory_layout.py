@@ -54,6 +54,7 @@ RULE = Rule(
     code="memory-layout",
     needs="kernels in the trace",
     speaks="kernels that only turn operands between NCHW and NHWC take `min_gain` of the step",
+    remedies="`channels_last`; code: the batches, too",
     thresholds=("min_gain",),
     examine=examine,
 )

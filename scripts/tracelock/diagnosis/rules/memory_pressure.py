@@ -60,6 +60,7 @@ RULE = Rule(
     needs="calls of the device's runtime, and steps, in the trace: memory is asked for at every start",
     speaks="one call or more a step of the driver's allocator (`cudaMalloc`, `cudaFree`), and without them the "
     "step gains `min_gain`",
+    remedies="half the `batch_size`, `amp: bf16`; code: expandable segments, checkpointing",
     thresholds=("min_gain",),
     examine=examine,
     explains=("synchronization",),

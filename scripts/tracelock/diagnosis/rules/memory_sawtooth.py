@@ -56,6 +56,7 @@ RULE = Rule(
     code="memory-sawtooth",
     needs="memory records (`profile_memory=True`) and steps in the trace",
     speaks="a step makes `small_allocations` or more below 1 MiB that are followed at once by a free",
+    remedies="code: allocate once, or do the work in one call",
     thresholds=("small_allocations", "repeated_calls"),
     examine=examine,
     always=True,

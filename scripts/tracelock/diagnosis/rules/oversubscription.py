@@ -37,6 +37,7 @@ RULE = Rule(
     speaks="an operator has more threads than there are cores, and operators take so much of the step that their "
     "turns could "
     "cost `min_gain`",
+    remedies="`threads`: as many as there are cores",
     thresholds=("min_gain",),
     examine=examine,
 )

@@ -47,6 +47,7 @@ RULE = Rule(
     speaks="without copies from pageable memory, and the host's waiting in them, the step gains `min_gain`, and "
     "`direct_gain` "
     "of it shows as copies that no kernel hides and gaps of the device right after them",
+    remedies="`pin_memory` with `non_blocking`; code: the same for batches of classes of one's own",
     thresholds=("min_gain", "direct_gain"),
     examine=examine,
 )

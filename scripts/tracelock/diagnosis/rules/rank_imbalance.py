@@ -32,6 +32,7 @@ RULE = Rule(
     code="rank-imbalance",
     needs="the traces of several ranks of one job",
     speaks="the ranks wait `min_gain` of their steps in collectives, and no rank is the straggler",
+    remedies="code: equal work for all ranks",
     thresholds=("straggler_share", "straggler_last", "min_gain"),
     examine=examine,
     explains=("communication-exposed",),

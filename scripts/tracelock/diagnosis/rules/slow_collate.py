@@ -74,6 +74,7 @@ RULE = Rule(
     needs="operators inside the DataLoader's rows: loading in the main process",
     speaks="operators of `collate_call_us` and less, `repeated_calls` or more a batch, take `collate_share` of the "
     "loader's time, and without the loader the step gains `min_gain`",
+    remedies="code: one `torch.cat` or `torch.stack` for the batch; workers, as for loading",
     thresholds=("repeated_calls", "collate_call_us", "collate_share", "min_gain"),
     examine=examine,
     explains=("dataloader-bound",),

@@ -85,6 +85,7 @@ RULE = Rule(
     "what steps longer "
     "than 1.25 usual steps (the lower quartile) that call `extra_work` times the operators take beyond it "
     "(waiting for data left out), reach `pause_share` of the step",
+    remedies="code: less often, or beside the training, at the user's line",
     thresholds=("pause_share", "extra_work"),
     examine=examine,
 )

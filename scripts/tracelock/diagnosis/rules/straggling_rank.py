@@ -68,6 +68,7 @@ RULE = Rule(
     needs="the traces of several ranks of one job",
     speaks="one rank causes `straggler_share` of all waiting in collectives, is the last to come to "
     "`straggler_last` of them, and the ranks wait `min_gain` of their steps",
+    remedies="code: look at the rank's machine and data",
     thresholds=("straggler_share", "straggler_last", "min_gain"),
     examine=examine,
     explains=("communication-exposed",),

@@ -86,6 +86,7 @@ RULE = Rule(
     "for as long, reaches `min_gain` of the step, and the gaps of the device that these waits end in reach "
     "`stall_share` "
     "of that; a wait of a host that is ahead costs nothing and is not named",
+    remedies="code, for each waiting operator, at the user's line",
     thresholds=("min_gain", "stall_share"),
     examine=examine,
 )

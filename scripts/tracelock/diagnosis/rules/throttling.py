@@ -84,6 +84,7 @@ RULE = Rule(
     needs="the run's samples: `gpu_sm_clock_mhz`, `gpu_throttle`",
     speaks="a limit of heat or power holds in `throttled_share` of the samples, and the mean clock then lies "
     "`clock_loss` below the highest",
+    remedies="code: cooling, power limit, a locked clock",
     thresholds=("throttled_share", "clock_loss"),
     examine=examine,
 )

@@ -60,6 +60,7 @@ RULE = Rule(
     speaks="what the first batches of the epochs wait beyond the median batch reaches `startup_share` of all "
     "waiting for "
     "data and `min_gain` of the step",
+    remedies="`persistent_workers`; code: open the data set in `__init__`",
     thresholds=("startup_share", "min_gain"),
     examine=examine,
     explains=("dataloader-bound",),
