@@ -18,6 +18,6 @@ def test_every_rule_says_what_it_needs_when_it_speaks_and_what_it_advises() -> N
     for rule in all_rules():
         assert what_it_is(rule).endswith("."), rule.code
         for text in (rule.needs, rule.speaks, rule.remedies):
-            assert len(text) > 20, rule.code
+            assert len(text) > 10, rule.code
         for name in rule.thresholds:
             assert f"`{name}`" in rule.speaks or name == "critical_gain", (rule.code, name)

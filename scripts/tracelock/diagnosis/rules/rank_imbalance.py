@@ -31,7 +31,8 @@ def examine(case: Case) -> Cause | None:
 RULE = Rule(
     code="rank-imbalance",
     needs="the traces of several ranks of one job",
-    speaks="the ranks wait `min_gain` of their steps in collectives, and no rank is the straggler",
+    speaks="the ranks wait `min_gain` of their steps in collectives, and no rank causes "
+    "`straggler_share` of that while it is last in `straggler_last` of them",
     remedies="code: equal work for all ranks",
     thresholds=("straggler_share", "straggler_last", "min_gain"),
     examine=examine,
