@@ -55,8 +55,8 @@ def _teeth(memory: Memory) -> float:
 RULE = Rule(
     code="memory-sawtooth",
     needs="memory records (`profile_memory=True`) and steps in the trace",
-    speaks="a step makes `small_allocations` or more below 1 MiB that are followed at once by a free; what it costs is no more "
-    "than the own time of the operators that allocate `repeated_calls` times a step",
+    speaks="a step makes `small_allocations` or more below 1 MiB that are followed at once by a free; what it "
+    "costs is no more than the own time of the operators that allocate `repeated_calls` times a step",
     remedies="code: allocate once, or do the work in one call",
     thresholds=("small_allocations", "repeated_calls"),
     examine=examine,
