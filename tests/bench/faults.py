@@ -1,4 +1,4 @@
-"""How often the diagnosis is right: simulated faults beside the rules that others publish, and real ones on this CPU."""
+"""How often the diagnosis is right: on simulated faults, beside the rules that others publish, and on real ones."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tracelock.faults.simulator.simulate import true_gain
 from tracelock.faults.temptations import tempted
 
 WORTH = 0.10  # a fault that costs less of the step is not graded: a main cause should be one
-ATTEMPTS = 200
+ATTEMPTS = 500
 TIMED = 24
 
 
