@@ -3,7 +3,8 @@
 The model is a training job on one GPU: each step loads a batch, copies it, runs forward on one thread and backward on
 another. Operators nest six deep and launch one kernel; the driver is called three or four times a kernel. Of 1,000
 events about 315 are operators, 210 runtime calls, 370 ends of arrows, 55 kernels, 23 copies and 28 memory records,
-close to traces of ResNet training on V100 and A100; 274 bytes an event. Layout and args are those of PyTorch 2.4 to 2.9.
+close to traces of ResNet training on V100 and A100; 274 bytes an event. Layout and args are those of PyTorch 2.4 to
+2.9.
 """
 
 from __future__ import annotations
