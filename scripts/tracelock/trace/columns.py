@@ -4,7 +4,12 @@ A trace is four tables (host rows, device rows, memory records, flow ends), thre
 collective descriptions) and a page of facts about the file. Nothing here knows what a step is.
 
 Times are int64 nanoseconds on the clock of the file; an absent number is -1 (integers) or NaN (floats); an
-absent text is -1 in its column of ids. Rows of a table are sorted by start, then longest first.
+absent text is -1 in its column of ids. Rows of a table are sorted by start, then longest first; of host rows with
+one start and end the outermost stands first: frame, annotation, operator, call of the runtime, call of the driver,
+and within these by Python id or External id, which grow as rows are entered.
+
+A column that no row has takes no memory (it is one value, broadcast) and cannot be written to; neither can the
+columns of a large trace, which are mapped from a file.
 """
 
 from __future__ import annotations
@@ -184,6 +189,8 @@ class TraceFacts:
     with_stack: bool | None
     record_shapes: bool | None
     profile_memory: bool | None
+    unused: Mapping[str, int] = field(default_factory=dict)  # events in no table, by phase: marks, names, counters
+    windows: tuple[tuple[int, int], ...] = ()  # start and end of the profiler's own spans (category Trace), ns
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,8 @@ def facts(path: Path, keys: Mapping[str, Any], context: Context, json_bytes: int
         with_stack=_flag(keys, "with_stack"),
         record_shapes=_flag(keys, "record_shapes"),
         profile_memory=_flag(keys, "profile_memory"),
+        unused=dict(sorted(context.unused.items())),
+        windows=tuple(sorted(context.spans)),
     )
 
 

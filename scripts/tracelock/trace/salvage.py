@@ -6,6 +6,7 @@ Repair is confined to the events that need it; every event that is left out is c
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
@@ -15,19 +16,19 @@ from msgspec import Raw
 
 from tracelock.trace.columnise import Batch
 from tracelock.trace.decode import Decoder
-from tracelock.trace.events import PHASES, Args, Event
+from tracelock.trace.events import PHASES, Args, Event, event_decoder
 from tracelock.trace.kinds import KINETO_KEYS
 from tracelock.trace.mend import BeyondMendingError, mend, mend_quotes
 from tracelock.trace.scan import NOT_JSON, is_object, members, sound_so_far
 
 _BETWEEN: Final = re.compile(rb"(?<=\})\s*,?\s*(?=\{)")
-_AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}|\Z)")
+_AFTER_LIST: Final = re.compile(rb"\s*(?:,\s*\"|\}(?!\s*[,}\]])|\Z)")
 _KINETO_KEY: Final = re.compile(f'"(?:{"|".join(sorted(KINETO_KEYS))})"'.encode())
+_MOST_CUTS: Final = 3  # in one damaged event
 _RUN: Final = 64  # events that are tried at once
 _LOOK_AHEAD: Final = 64  # bytes behind an open event that tell whether it goes on, or lacks a bracket
 
-_events: Final = msgspec.json.Decoder(list[Event])
-_event: Final = msgspec.json.Decoder(Event)
+_events: Final = event_decoder(None)
 _elements: Final = msgspec.json.Decoder(list[Raw])
 _members: Final = msgspec.json.Decoder(dict[str, Raw])
 _SCALARS: Final = frozenset(field.encode_name for field in msgspec.structs.fields(Args) if field.type is not Raw)
@@ -64,18 +65,37 @@ class Salvager:
         between
             Whether `text` ends where the layout of the file separates events: a text that is open there is damaged.
         """
-        array = self._normal(text)
+        # A text that was cut anywhere may end in half a number, which is sound, too.
+        array = self._normal(text) if between or at_end else None
         if array is not None:
-            return Salvaged(len(text), False, self.decoder.decode(array))
+            return Salvaged(len(text), False, self._decode(array))
         if sound_so_far(text):
             found = members(text)
             last = found.closed if found.closed is not None else found.commas[-1] if found.commas else None
             array = None if last is None else self._normal(text[:last])
             if last is not None and array is not None:
-                return Salvaged(last + 1, found.closed is not None, self.decoder.decode(array))
+                return Salvaged(last + 1, found.closed is not None, self._decode(array))
             if patient and not at_end:
                 return Salvaged(0, False, [])
         return self._piecewise(text, at_end, patient, between)
+
+    def _decode(self, array: bytes) -> list[Batch]:
+        """Decode events of the usual form, of which some may have a key twice: then the last one counts."""
+        try:
+            return self.decoder.decode(array)
+        except NOT_JSON:
+            single = list(filter(None, map(self._without_repeats, _elements.decode(array))))
+            return self.decoder.decode(b"[" + b",".join(single) + b"]")
+
+    def _without_repeats(self, element: Raw) -> bytes | None:
+        """Return an event with each key once, or None (counted) if its keys cannot be told apart."""
+        for form in (_as_it_is, _mended_numbers):
+            try:
+                return msgspec.json.encode(_members.decode(form(bytes(element))[0]))
+            except (*NOT_JSON, BeyondMendingError):
+                continue
+        self.tally.add("unreadable-event")
+        return None
 
     def _normal(self, text: bytes) -> bytes | None:
         """Return the JSON array of the events in `text` in the usual form, or None if it is no JSON."""
@@ -102,7 +122,7 @@ class Salvager:
         for form in (_as_it_is, _without_oddities, _mended_numbers):
             try:
                 raw, counts = form(bytes(element))
-                self._learn([_event.decode(raw)])
+                self._learn(_events.decode(b"[" + raw + b"]"))
             except (*NOT_JSON, BeyondMendingError):
                 continue
             self.tally.merge(counts)
@@ -144,26 +164,20 @@ class Salvager:
             if array is None:
                 array, stop, closed = self._single(text, start, stop, at_end)
                 run = _RUN
-            if (
-                array is None
-                and not closed
-                and (used or patient)
-                and not at_end
-                and _goes_on(text, start, stop, between)
-            ):
+            lost = array is None and not closed
+            if lost and not at_end and (used or patient) and _goes_on(text, start, stop, between):
                 break
             if array is not None:
                 arrays.append(array[1:-1])
-            elif at_end and stop == len(text) and not closed:
+            elif lost and at_end and stop == len(text):
                 self.lost_end = True
             else:
                 self.tally.add("unreadable-event")
             used, place = stop, bisect.bisect_left(cuts, stop)
-            self.tally.add(
-                "bad-punctuation", 0 < place <= len(commas) and cuts[place] == stop and not commas[place - 1]
-            )
+            at_gap = 0 < place <= len(commas) and cuts[place] == stop
+            self.tally.add("bad-punctuation", at_gap and not commas[place - 1])
         joined = b"[" + b",".join(filter(None, arrays)) + b"]"
-        return Salvaged(used, closed, self.decoder.decode(joined) if arrays else [])
+        return Salvaged(used, closed, self._decode(joined) if arrays else [])
 
     def _single(self, text: bytes, start: int, stop: int, at_end: bool) -> tuple[bytes | None, int, bool]:
         """Return the array of the event at `start`, where it ends, and whether it is the last of the list."""
@@ -177,7 +191,19 @@ class Salvager:
             array = None if end is None else self._normal(_trimmed(text[start:end]))
             if end is not None and array is not None:
                 return array, end + 1, not found.commas
-        return self._end_of_list(text, start, stop, at_end)
+        array, end, closed = self._end_of_list(text, start, stop, at_end)
+        if array is None and not closed:
+            array, end = self._mended_over_cuts(text, start, stop)
+        return array, end, closed
+
+    def _mended_over_cuts(self, text: bytes, start: int, stop: int) -> tuple[bytes | None, int]:
+        """Return the array of an event that is damaged, and was cut at a list of objects in it; and where it ends."""
+        ends = [gap.start() for gap in itertools.islice(_BETWEEN.finditer(text, stop), _MOST_CUTS)]
+        for end in ends if len(ends) == _MOST_CUTS else [*ends, len(text)]:
+            array = self._mended(_trimmed(text[start:end]))
+            if array is not None:
+                return array, end
+        return None, stop
 
     def _end_of_list(self, text: bytes, start: int, stop: int, at_end: bool) -> tuple[bytes | None, int, bool]:
         """Return the event before a bracket that closes the list, if there is one between `start` and `stop`.
@@ -187,8 +213,11 @@ class Salvager:
         ends = [start + match.end() for match in re.finditer(rb"\]", text[start:stop])]
         ends = [end for end in ends if _AFTER_LIST.match(text, end)]
         for end in ends:
+            before = self.tally.counts()
             array = self._one(_trimmed(text[start : end - 1]))
-            if array is not None:
+            if array is None or array == b"[]":  # the bracket closes a list in args
+                self.tally.reset(before)
+            else:
                 self.tally.add("bad-punctuation", text[start : end - 1].rstrip().endswith(b","))
                 return array, end, True
         for end in ends if at_end else []:

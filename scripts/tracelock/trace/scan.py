@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-# What msgspec raises for text that is not JSON, or not of the wanted form; bytes that are not UTF-8 had an error of
-# their own until 0.19.
-NOT_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError)
+# What msgspec raises for text that is not JSON, or not of the wanted form. Bytes that are not UTF-8 had an error of
+# their own until 0.19; what is nested a thousand deep is nothing that a profiler wrote.
+NOT_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _elements: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
