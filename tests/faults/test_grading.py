@@ -22,11 +22,23 @@ from tracelock.faults.simulator.simulate import true_gain
 from tracelock.faults.workloads import FAULTS, SETTINGS
 
 SEED = 700  # below the seeds that are kept for grading
+# Seeds whose first draw is a case: the others only take longer to draw.
+QUICK = {
+    "loading in the main process": 702,
+    "collate piece by piece": 709,
+    "pageable copies": 705,
+    "blocking copies": 702,
+    "optimizer one by one": 718,
+    "wrong layout": 701,
+    "communication exposed": 701,
+    "straggling rank": 701,
+    "uneven ranks": 701,
+}
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_each_fault_is_named_and_its_cure_too(family: Family) -> None:
-    drawn = draw_fault(family, SEED)
+    drawn = draw_fault(family, QUICK.get(family.name, SEED))
     assert (drawn.cost >= WORTH) if family.costs else (drawn.cost < HEALTHY)
     found = answer(drawn)
     assert found.main == family.code
@@ -116,7 +128,8 @@ def test_peers_are_graded_kindly() -> None:
 # The command.
 
 
-def test_the_document_ends_with_the_grade(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document_ends_with_the_grade(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelock.faults.collection.CONTROLS", 1)
     with pytest.raises(SystemExit) as ended:
         main(["faults", "--json", "--seeds", str(SEED), "--family", "leak", "--peers"])
     assert not ended.value.code
@@ -125,7 +138,7 @@ def test_the_document_ends_with_the_grade(capsys: pytest.CaptureFixture[str]) ->
     assert list(found)[-1] == "grade"
     assert set(found["grade"]) == {"main_cause_right", "false_alarms", "cure_named"}
     assert found["schema"] == "tracelock/faults/1"
-    assert len(found["cases"]) == 1 + CONTROLS
+    assert len(found["cases"]) == 2
     assert "TensorBoard plugin" in found["peers"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,35 @@ REAL: tuple[RealFault, ...] = (
     ),
     RealFault("too many threads", "oversubscription", {"threads": 16}, cure="settings"),
 )
+# Where a GPU is: what only a device can show. Wide layers and large batches keep it busy where nothing is wrong.
+WIDE: dict[str, Any] = {
+    "width": 4096,
+    "batch_size": 4096,
+    "samples": 16384,
+    "matmul_precision": "high",
+    "num_workers": 4,
+}
+WIDE |= {"persistent_workers": True, "pin_memory": True, "non_blocking": True}
+NARROW: dict[str, Any] = {**WIDE, "width": 256, "layers": 40}
+ON_GPU: tuple[RealFault, ...] = (
+    RealFault(
+        "loading in the main process",
+        "dataloader-bound",
+        {**WIDE, "num_workers": 0, "persistent_workers": False},
+        WIDE,
+        "settings",
+    ),
+    RealFault(
+        "synchronisation: item",
+        "synchronization",
+        {**WIDE, "fault": "item", "layers": 40, "width": 1024},
+        {**WIDE, "layers": 40, "width": 1024},
+    ),
+    RealFault("small batches", "launch-bound", {**NARROW, "batch_size": 8, "samples": 4096}, NARROW, "settings"),
+    RealFault("full precision", "matmul-precision", {**WIDE, "matmul_precision": "highest"}, WIDE, "settings"),
+    RealFault("slow operator", "dominant-operator", {**WIDE, "fault": "slow_operator", "strength": 20.0}, WIDE),
+    RealFault("pauses: logging", "step-gaps", {**WIDE, "fault": "logging"}, WIDE),
+)
 HEALTHY: tuple[dict[str, Any], ...] = (
     {"kind": "mlp"},
     {"kind": "mlp", "batch_size": 64},
@@ -81,8 +110,8 @@ HEALTHY: tuple[dict[str, Any], ...] = (
 class Bench:
     """Makes runs below a folder, each once."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, device: str = "cpu") -> None:
+        self.folder, self.device = folder, device
         self._made: dict[str, tuple[Diagnosed, float]] = {}
 
     def measure(self, settings: dict[str, Any]) -> tuple[Diagnosed, float]:
@@ -95,7 +124,7 @@ class Bench:
     def _run(self, name: str, settings: dict[str, Any]) -> tuple[Diagnosed, float]:
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "spec.json", _spec(name, settings))
+        write_json(folder / "spec.json", _spec(name, settings, self.device))
         command = [
             sys.executable,
             str(PROGRAM),
@@ -116,7 +145,7 @@ class Bench:
         return diagnose(analyze(trace), run=run, samples=read_samples(folder / "samples.csv")), sample_us
 
 
-def _spec(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _spec(name: str, settings: dict[str, Any], device: str) -> dict[str, Any]:
     profiler = {"wait": 1, "warmup": 1, "active": 6, "repeat": 1, "profile_memory": True, "with_stack": True}
     return {
         "schema": schema("spec"),
@@ -126,7 +155,7 @@ def _spec(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         "digest": digest(settings),
         "workload": "tracelock.faults.workloads:build",
         "settings": settings,
-        "device": "cpu",
+        "device": device,
         "seed": 0,
         "timing": {"warmup_steps": 4, "steps": 24},
         "profiler": profiler,
@@ -134,11 +163,20 @@ def _spec(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """Yield the answer to each real fault and each healthy control, as they are run below `folder`."""
-    bench = Bench(folder)
-    for fault in REAL:
+    """Yield the answer to each real fault of the CPU and each healthy control, as they are run below `folder`."""
+    yield from graded(Bench(folder), REAL, HEALTHY)
+
+
+def answers_on_gpu(folder: Path) -> Iterator[Answer]:
+    """Yield the same on a GPU, for what only a device can show."""
+    yield from graded(Bench(folder, "cuda"), ON_GPU, (WIDE, NARROW))
+
+
+def graded(bench: Bench, faults: Sequence[RealFault], controls: Sequence[dict[str, Any]]) -> Iterator[Answer]:
+    """Yield the answer to each fault and to each healthy control."""
+    for fault in faults:
         yield _faulty(bench, fault)
-    for number, settings in enumerate(HEALTHY):
+    for number, settings in enumerate(controls):
         diagnosed, _ = bench.measure({**BASE, **settings})
         codes = tuple(finding.code for finding in diagnosed.findings)
         yield Answer("healthy", number, "no-bottleneck", codes, 0.0, None, None, codes[0] == "no-bottleneck", True)

@@ -33,12 +33,14 @@ FAULTS = (
     "validation",
     "leak",
     "sawtooth",
+    "item",
 )
 SETTINGS: tuple[Setting, ...] = (
     Setting("fault", "str", "none", "what is wrong", allowed=FAULTS),
     Setting("strength", "float", 1.0, "how much of it", minimum=0),
     Setting("kind", "str", "mlp", "the network", allowed=("mlp", "conv", "transformer")),
     Setting("width", "int", 512, "features, or channels times 16", minimum=16),
+    Setting("layers", "int", 3, "hidden layers of the mlp", minimum=1),
     Setting("samples", "int", 512, "samples of an epoch", minimum=1),
 )
 FEATURES = 256
@@ -101,8 +103,19 @@ def _network(settings: Settings) -> nn.Module:
         return nn.Sequential(*layers, nn.Linear(4 * channels, 10))
     if settings["kind"] == "transformer":
         return nn.Sequential(Attend(width), nn.Linear(width, 10))
-    hidden = [part for _ in range(3) for part in (nn.Linear(width, width), nn.ReLU())]
+    looks = [Read()] if settings["fault"] == "item" else []
+    hidden = [part for _ in range(settings["layers"]) for part in (nn.Linear(width, width), nn.ReLU(), *looks)]
     return nn.Sequential(nn.Linear(FEATURES, width), nn.ReLU(), *hidden, nn.Linear(width, 10))
+
+
+class Read(nn.Module):
+    """Looks at what passes, on the host."""
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Return `batch`; a GPU has to finish it first."""
+        if batch.detach().mean().item() > 1e9:
+            raise ValueError("activations explode")
+        return batch
 
 
 class Loop:
