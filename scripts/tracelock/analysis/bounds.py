@@ -11,7 +11,7 @@ from tracelock.analysis.marked import host_steps
 from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.pauses import excess, pauses
-from tracelock.analysis.places import operators
+from tracelock.analysis.places import Places
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.repeats import repetitions
 from tracelock.analysis.stalls import Calls, waiting_calls, waits
@@ -35,21 +35,22 @@ def costs(known: Prepared) -> Costs | None:
     low, high = int(windows.host_start[kept[0]]), int(windows.host_end[kept[-1]])
     chain = max(times, key=lambda time: length(clip(time.busy, *extent)), default=None)
     busy, kernels = (chain.busy, chain.kernels) if chain else (EMPTY, EMPTY)
-    calls = waiting_calls(known, busy, low, high)
+    places = Places(known)
+    calls = waiting_calls(places, busy, low, high)
     waited = _waited(trace, calls, busy, low, high)
-    loaded = _covered(trace, low, high, loader=True)
-    worked = subtract(subtract(_covered(trace, low, high, loader=False), loaded), waited)
+    loaded = _covered(places, low, high, loader=True)
+    worked = subtract(subtract(_covered(places, low, high, loader=False), loaded), waited)
     steps, count = host_steps(windows), len(kept)
     return Costs(
         bounds=_bounds(extent, (low, high), busy if chain else None, waited, count),
         loading_us=length(loaded) / count / 1000,
         operators_us=length(worked) / count / 1000,
-        waits=waits(known, calls, count),
-        copies=copyings(known, kernels, busy, count),
-        repetitions=repetitions(known, steps),
-        pauses=pauses(known, steps, busy),
-        excess=excess(known),
-        optimizer=updating(known, steps),
+        waits=waits(places, calls, count),
+        copies=copyings(places, kernels, busy, count),
+        repetitions=repetitions(places, steps),
+        pauses=pauses(places, steps, busy),
+        excess=excess(places),
+        optimizer=updating(places, steps),
     )
 
 
@@ -81,13 +82,13 @@ def _waited(trace: Trace, calls: Calls, busy: Intervals, low: int, high: int) ->
     return clip(intersect(union(start, start + trace.host.duration[calls.rows]), busy), low, high)
 
 
-def _covered(trace: Trace, low: int, high: int, *, loader: bool) -> Intervals:
+def _covered(places: Places, low: int, high: int, *, loader: bool) -> Intervals:
     """Return when the loader, or else operators and runtime calls, worked on the host in [low, high)."""
-    host = trace.host
+    trace, host = places.known.trace, places.known.trace.host
     if loader:
         chosen = matching(trace.texts, host.name, is_loading)
     else:
-        chosen = operators(trace) | of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER))
+        chosen = places.operators | of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER))
     if not chosen.any():
         return EMPTY
     return clip(union(host.start[chosen], host.start[chosen] + host.duration[chosen]), low, high)

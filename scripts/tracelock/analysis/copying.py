@@ -9,8 +9,7 @@ import numpy as np
 
 from tracelock.analysis.costs import Copying, TraceRow
 from tracelock.analysis.intervals import EMPTY, Intervals, intersect, length, subtract, union
-from tracelock.analysis.places import outermost_operator, user_frame
-from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.places import Places
 from tracelock.analysis.stalls import asked_for
 from tracelock.trace.columns import DeviceKind, Int64, Trace
 
@@ -18,7 +17,7 @@ _NAME: Final = re.compile(r"(HtoD|DtoH)(?: \((\w+) -> (\w+)\))?")
 _MOSTLY = 0.5  # the host stays for more than this part of the copies: it waits for them
 
 
-def copyings(known: Prepared, kernels: Intervals, busy: Intervals, steps: int) -> tuple[Copying, ...]:
+def copyings(places: Places, kernels: Intervals, busy: Intervals, steps: int) -> tuple[Copying, ...]:
     """Return the copies of the steps by direction and kind of host memory, the longest first.
 
     Parameters
@@ -28,17 +27,18 @@ def copyings(known: Prepared, kernels: Intervals, busy: Intervals, steps: int) -
     steps
         How many steps the means are over.
     """
-    trace, device, (low, high) = known.trace, known.trace.device, known.extent
+    known, trace = places.known, places.known.trace
+    device, (low, high) = trace.device, known.extent
     inside = (device.kind == DeviceKind.MEMCPY) & (device.start >= low) & (device.start < high)
     rows = np.flatnonzero(inside)
     launch = known.links.launch[rows]
-    asked = (launch < 0) | asked_for(trace, known.tree, launch)
+    asked = (launch < 0) | asked_for(places, launch)
     groups: dict[tuple[str, str | None, bool], list[int]] = {}
     for row, on_purpose in zip(rows.tolist(), asked.tolist(), strict=True):
         if (kind := kind_of(trace.texts[device.name[row]])) is not None:
             groups.setdefault((*kind, on_purpose), []).append(row)
     times = (kernels, busy)
-    found = [_copying(known, times, np.array(rows), kind, steps) for kind, rows in groups.items()]
+    found = [_copying(places, times, np.array(rows), kind, steps) for kind, rows in groups.items()]
     return tuple(sorted(found, key=lambda copying: -copying.device_us))
 
 
@@ -52,12 +52,12 @@ def kind_of(name: str) -> tuple[str, str | None] | None:
 
 
 def _copying(
-    known: Prepared, times: tuple[Intervals, Intervals], rows: Int64, kind: tuple[str, str | None, bool], steps: int
+    places: Places, times: tuple[Intervals, Intervals], rows: Int64, kind: tuple[str, str | None, bool], steps: int
 ) -> Copying:
-    device = known.trace.device
+    trace, device = places.known.trace, places.known.trace.device
     copied = union(device.start[rows], device.start[rows] + device.duration[rows])
-    calls = _calls(known, rows)
-    hosts = _host_time(known.trace, calls)
+    calls = _calls(places, rows)
+    hosts = _host_time(trace, calls)
     worst = rows[np.argsort(-device.duration[rows], kind="stable")[:3]]
     return Copying(
         kind=kind[0],
@@ -70,15 +70,15 @@ def _copying(
         waiting_us=length(intersect(hosts, times[1])) / steps / 1000,
         waits=bool(length(intersect(hosts, copied)) > _MOSTLY * length(copied)) if len(calls) else None,
         beside_kernels=not bool(np.isin(device.stream[rows], device.stream[device.kind == DeviceKind.KERNEL]).any()),
-        rows=tuple(_row(known, int(row)) for row in worst),
+        rows=tuple(_row(places, int(row)) for row in worst),
     )
 
 
-def _calls(known: Prepared, rows: Int64) -> Int64:
+def _calls(places: Places, rows: Int64) -> Int64:
     """Return the host rows that stand for the copies: the outermost operators, or launch calls outside of any."""
-    launches = known.links.launch[rows]
+    launches = places.known.links.launch[rows]
     launches = launches[launches >= 0]
-    outer = outermost_operator(known.trace, known.tree, launches)
+    outer = places.outermost(launches)
     return np.unique(np.where(outer >= 0, outer, launches)).astype(np.int64)
 
 
@@ -87,12 +87,13 @@ def _host_time(trace: Trace, calls: Int64) -> Intervals:
     return union(host.start[calls], host.start[calls] + host.duration[calls]) if len(calls) else EMPTY
 
 
-def _row(known: Prepared, row: int) -> TraceRow:
+def _row(places: Places, row: int) -> TraceRow:
+    known = places.known
     trace, device, launch = known.trace, known.trace.device, int(known.links.launch[row])
     return TraceRow(
         name=trace.texts[device.name[row]],
         start_us=(int(device.start[row]) - known.origin) / 1000,
         duration_us=int(device.duration[row]) / 1000,
         inside=None,
-        code=user_frame(trace, launch) if launch >= 0 else None,
+        code=places.user_frame(launch) if launch >= 0 else None,
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tracelock.analysis.costs import TraceRow
 from tracelock.analysis.intervals import Mask
 from tracelock.analysis.names import is_loading, is_step, matching
-from tracelock.analysis.nesting import Tree, of_kinds
+from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.prepared import Prepared
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
@@ -30,75 +30,80 @@ def is_users(frame: str) -> bool:
     return _FRAME.match(frame) is not None and _NOT_THE_USERS.search(frame) is None
 
 
-def operators(trace: Trace) -> Mask:
-    """Return which host rows are operators and not marks of steps or of the loader."""
+class Places:
+    """The operators and the user's frames of one trace, looked for once."""
+
+    def __init__(self, known: Prepared) -> None:
+        self.known = known
+        self.operators = _operators(known.trace)  # shape (host rows,)
+        self._frames = np.flatnonzero(of_kinds(known.trace.host, (HostKind.PYTHON,)))
+        self._stacks = np.flatnonzero(known.trace.host.stack >= 0)
+
+    def outermost(self, rows: Int64 | Int32) -> Int32:
+        """Return for each of `rows` the outermost operator that holds it with only operators between; -1 without."""
+        is_operator, parent = self.operators, self.known.tree.parent
+        found = np.full(len(rows), -1, np.int32)
+        if not len(is_operator):
+            return found
+        found = np.where(is_operator[rows], rows, found).astype(np.int32)
+        at = parent[rows].copy()
+        climbing = np.flatnonzero((at >= 0) & is_operator[at])
+        while len(climbing):
+            found[climbing] = at[climbing]
+            at[climbing] = parent[at[climbing]]
+            climbing = climbing[(at[climbing] >= 0) & is_operator[at[climbing]]]
+        return found
+
+    def user_frame(self, row: int) -> str | None:
+        """Return the user's innermost frame around host row `row`, None where no stack tells it."""
+        host = self.known.trace.host
+        start, end = int(host.start[row]), int(host.start[row] + host.duration[row])
+        return self.frame_around(int(host.track[row]), start, end)
+
+    def frame_around(self, track: int, start: int, end: int) -> str | None:
+        """Return the user's innermost frame that holds [start, end] on a track; ns.
+
+        Newer traces record frames as rows of their own; those of before 2022 write the stack into the operators.
+        """
+        texts, host = self.known.trace.texts, self.known.trace.host
+        around = self._around(self._frames, track, start, end)
+        frames = [texts[name] for name in host.name[around[::-1]].tolist()]
+        written = self._around(self._stacks, track, start, end)
+        frames += texts[int(host.stack[written[-1]])].split(";") if len(written) else []
+        return next((frame.strip() for frame in frames if is_users(frame.strip())), None)
+
+    def _around(self, rows: Int64, track: int, start: int, end: int) -> Int64:
+        """Return which of `rows`, by start, hold [start, end] on a track."""
+        host = self.known.trace.host
+        before = rows[: int(np.searchsorted(host.start[rows], start, side="right"))]
+        holds = (host.track[before] == track) & (host.start[before] + host.duration[before] >= end)
+        found: Int64 = before[holds]
+        return found
+
+    def host_rows(self, rows: Iterable[int]) -> tuple[TraceRow, ...]:
+        """Return host rows as a person reads them."""
+        return tuple(self._host_row(int(row)) for row in rows)
+
+    def _host_row(self, row: int) -> TraceRow:
+        texts, host = self.known.trace.texts, self.known.trace.host
+        outer = int(self.outermost(np.array([row]))[0])
+        return TraceRow(
+            name=texts[host.name[row]],
+            start_us=(int(host.start[row]) - self.known.origin) / 1000,
+            duration_us=int(host.duration[row]) / 1000,
+            inside=texts[host.name[outer]] if outer not in (-1, row) else None,
+            code=self.user_frame(row),
+        )
+
+
+def _operators(trace: Trace) -> Mask:
+    """Return which host rows are operators.
+
+    Marks of steps and of the loader are none, whatever the category that old traces give them.
+    """
     host = trace.host
     marks = matching(trace.texts, host.name, lambda name: is_step(name) or is_loading(name))
     return of_kinds(host, (HostKind.OPERATOR,)) & ~marks
-
-
-def outermost_operator(trace: Trace, tree: Tree, rows: Int64 | Int32) -> Int32:
-    """Return for each of `rows` the outermost operator that holds it with only operators between; -1 without.
-
-    Steps and the loader's iterators are no operators, whatever the category that old traces give them.
-    """
-    if not len(trace.host):
-        return np.full(len(rows), -1, np.int32)
-    is_operator = operators(trace)
-    found = np.where(is_operator[rows], rows, -1).astype(np.int32)
-    at = tree.parent[rows].copy()
-    climbing = np.flatnonzero((at >= 0) & is_operator[at])
-    while len(climbing):
-        found[climbing] = at[climbing]
-        at[climbing] = tree.parent[at[climbing]]
-        climbing = climbing[(at[climbing] >= 0) & is_operator[at[climbing]]]
-    return found
-
-
-def user_frame(trace: Trace, row: int) -> str | None:
-    """Return the user's innermost frame around host row `row`, None where no stack tells it."""
-    host = trace.host
-    start, end = int(host.start[row]), int(host.start[row] + host.duration[row])
-    return frame_around(trace, int(host.track[row]), start, end) or _written_frame(
-        trace, int(host.track[row]), start, end
-    )
-
-
-def frame_around(trace: Trace, track: int, start: int, end: int) -> str | None:
-    """Return the user's innermost frame that holds [start, end] on a track; ns."""
-    host = trace.host
-    around = (host.kind == HostKind.PYTHON) & (host.track == track)
-    around &= (host.start <= start) & (host.start + host.duration >= end)
-    names = (trace.texts[name] for name in host.name[np.flatnonzero(around)[::-1]])
-    return next((name for name in names if is_users(name)), None)
-
-
-def _written_frame(trace: Trace, track: int, start: int, end: int) -> str | None:
-    """Return the same where the operators carry their stacks as texts, as traces of before 2022 do."""
-    host = trace.host
-    around = np.flatnonzero((host.stack >= 0) & (host.track == track) & (host.start <= start))
-    around = around[host.start[around] + host.duration[around] >= end]
-    if not len(around):
-        return None
-    frames = (frame.strip() for frame in trace.texts[int(host.stack[around[-1]])].split(";"))
-    return next((frame for frame in frames if is_users(frame)), None)
-
-
-def host_rows(known: Prepared, rows: Iterable[int]) -> tuple[TraceRow, ...]:
-    """Return host rows as a person reads them."""
-    return tuple(_host_row(known, int(row)) for row in rows)
-
-
-def _host_row(known: Prepared, row: int) -> TraceRow:
-    trace, host = known.trace, known.trace.host
-    outer = int(outermost_operator(trace, known.tree, np.array([row]))[0])
-    return TraceRow(
-        name=trace.texts[host.name[row]],
-        start_us=(int(host.start[row]) - known.origin) / 1000,
-        duration_us=int(host.duration[row]) / 1000,
-        inside=trace.texts[host.name[outer]] if outer not in (-1, row) else None,
-        code=user_frame(trace, row),
-    )
 
 
 def longest(duration: Int64, rows: Int64, count: int = 3) -> npt.NDArray[np.signedinteger]:

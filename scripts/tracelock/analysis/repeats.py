@@ -13,12 +13,11 @@ import numpy.typing as npt
 
 from tracelock.analysis.costs import Repetition
 from tracelock.analysis.intervals import Mask
-from tracelock.analysis.links import Links, is_busy
+from tracelock.analysis.links import is_busy
 from tracelock.analysis.marked import HostSteps
 from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.nesting import Tree, by_thread
-from tracelock.analysis.places import host_rows, longest, operators, outermost_operator
-from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.places import Places, longest
 from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
@@ -26,19 +25,19 @@ PERIODS = (1, 2, 3)  # operators of one turn of a loop
 SHORTEST_RUN = 16  # turns in a row that make a loop: fewer layers in a row are a small network's own
 
 
-def repetitions(known: Prepared, steps: HostSteps) -> tuple[Repetition, ...]:
+def repetitions(places: Places, steps: HostSteps) -> tuple[Repetition, ...]:
     """Return what loops repeat within the steps, by name and place (loader, optimizer), the longest first."""
     if not len(steps):
         return ()
-    trace = known.trace
-    rows = _looped(trace, known.tree, steps)
+    known, trace = places.known, places.known.trace
+    rows = _looped(places, steps)
     loading = inside(trace, known.tree, rows, is_loading)
     updating = inside(trace, known.tree, rows, _is_optimizer)
     groups: dict[tuple[str, bool, bool], list[int]] = {}
     for row, *place in zip(rows.tolist(), loading.tolist(), updating.tolist(), strict=True):
         groups.setdefault((trace.texts[trace.host.name[row]], place[0], place[1]), []).append(row)
-    device_ns = device_time(trace, known.tree, known.links)
-    found = [_repetition(known, np.array(each), key, device_ns, len(steps)) for key, each in groups.items()]
+    device_ns = device_time(places)
+    found = [_repetition(places, np.array(each), key, device_ns, len(steps)) for key, each in groups.items()]
     return tuple(sorted(found, key=lambda repetition: -repetition.host_us))
 
 
@@ -46,9 +45,9 @@ def _is_optimizer(name: str) -> bool:
     return name.startswith("Optimizer.")
 
 
-def _looped(trace: Trace, tree: Tree, steps: HostSteps) -> Int64:
+def _looped(places: Places, steps: HostSteps) -> Int64:
     """Return the outermost operators of the steps that a loop repeats."""
-    is_operator = operators(trace)
+    trace, tree, is_operator = places.known.trace, places.known.tree, places.operators
     found: list[Int64] = [np.empty(0, np.int64)]
     for thread in by_thread(trace.host, (HostKind.OPERATOR,)):
         parent = tree.parent[thread]
@@ -98,17 +97,18 @@ def inside(trace: Trace, tree: Tree, rows: Int64, predicate: Callable[[str], boo
     return found
 
 
-def device_time(trace: Trace, tree: Tree, links: Links) -> Int64:
+def device_time(places: Places) -> Int64:
     """Return for each host row how long the device rows took whose outermost operator it is (their sum), ns."""
+    trace, links = places.known.trace, places.known.links
     total = np.zeros(len(trace.host), np.int64)
     known = np.flatnonzero(is_busy(trace.device) & (links.operator >= 0))
-    outer = outermost_operator(trace, tree, links.operator[known])
+    outer = places.outermost(links.operator[known])
     np.add.at(total, outer, trace.device.duration[known])
     return total
 
 
-def _repetition(known: Prepared, rows: Int64, key: tuple[str, bool, bool], device_ns: Int64, steps: int) -> Repetition:
-    duration = known.trace.host.duration
+def _repetition(places: Places, rows: Int64, key: tuple[str, bool, bool], device_ns: Int64, steps: int) -> Repetition:
+    duration = places.known.trace.host.duration
     host_ns = int(duration[rows].sum())
     return Repetition(
         name=key[0],
@@ -118,5 +118,5 @@ def _repetition(known: Prepared, rows: Int64, key: tuple[str, bool, bool], devic
         device_us=int(device_ns[rows].sum()) / steps / 1000,
         in_loader=key[1],
         in_optimizer=key[2],
-        rows=host_rows(known, longest(duration, rows)),
+        rows=places.host_rows(longest(duration, rows)),
     )

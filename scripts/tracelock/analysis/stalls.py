@@ -14,12 +14,10 @@ import numpy as np
 
 from tracelock.analysis.costs import Waiting, WaitKind
 from tracelock.analysis.intervals import Intervals, Mask, length, lengths_within, union
-from tracelock.analysis.links import Links
 from tracelock.analysis.names import is_synchronising, matching
 from tracelock.analysis.nesting import Tree, of_kinds
-from tracelock.analysis.places import host_rows, longest, operators, outermost_operator
-from tracelock.analysis.prepared import Prepared
-from tracelock.trace.columns import DeviceKind, HostKind, Int32, Int64, Trace
+from tracelock.analysis.places import Places, longest
+from tracelock.trace.columns import DeviceKind, HostKind, Int32, Int64
 
 _COPIERS: Final = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::cuda")
 LONG_CALL = 50_000  # ns: HTA's limit of an unusually long runtime call; a launch takes 3-15 µs
@@ -43,7 +41,7 @@ class Calls:
     stall: Int64  # ns: the gap of the device's work that each call ends in
 
 
-def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Calls:
+def waiting_calls(places: Places, busy: Intervals, low: int, high: int) -> Calls:
     """Return the calls of [low, high) in which the host waits, or could.
 
     Parameters
@@ -53,7 +51,8 @@ def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Call
     low, high
         The host's time from the first step to the end of the last, ns.
     """
-    trace, host = known.trace, known.trace.host
+    known, trace = places.known, places.known.trace
+    host = trace.host
     runtime = of_kinds(host, (HostKind.RUNTIME, HostKind.DRIVER)) & (host.start >= low) & (host.start < high)
     synchronises = runtime & matching(trace.texts, host.name, is_synchronising)
     allocates = runtime & matching(trace.texts, host.name, lambda name: _ALLOCATOR.match(name) is not None)
@@ -62,7 +61,7 @@ def waiting_calls(known: Prepared, busy: Intervals, low: int, high: int) -> Call
     launches = long_call & matching(trace.texts, host.name, lambda name: _LAUNCH.match(name) is not None)
     rows = np.flatnonzero(synchronises | allocates | copies | launches)
     rows = rows[_outermost(known.tree, rows, synchronises | allocates | copies | launches)]
-    of_a_copy = _in_copies_to_the_device(trace, known.tree, known.links)
+    of_a_copy = _in_copies_to_the_device(places)
     kinds = tuple(_kind(bool(allocates[row]), bool(launches[row]), bool(of_a_copy[row])) for row in rows)
     end = host.start[rows] + host.duration[rows]
     return Calls(rows, kinds, lengths_within(busy, host.start[rows], end), _gaps_at(busy, end))
@@ -97,16 +96,17 @@ def _kind(allocates: bool, launches: bool, copies: bool) -> WaitKind:
     return "copy" if copies else "synchronization"
 
 
-def _in_copies_to_the_device(trace: Trace, tree: Tree, links: Links) -> Mask:
+def _in_copies_to_the_device(places: Places) -> Mask:
     """Return which host rows belong to a copy from host to device: its call, and calls beside it in one operator.
 
     Only copies that the program asks for count; an operator that copies its arguments (``aten::index`` with an index
     on the host) synchronises by accident.
     """
+    trace, tree, links = places.known.trace, places.known.tree, places.known.links
     inside = np.zeros(len(trace.host), np.bool_)
     to_device = matching(trace.texts, trace.device.name, lambda name: "HtoD" in name)
     copies = np.flatnonzero(to_device & (trace.device.kind == DeviceKind.MEMCPY) & (links.launch >= 0))
-    copies = copies[asked_for(trace, tree, links.launch[copies])]
+    copies = copies[asked_for(places, links.launch[copies])]
     inside[links.launch[copies]] = True
     operators = np.zeros(len(trace.host), np.bool_)
     operators[links.operator[copies][links.operator[copies] >= 0]] = True
@@ -115,40 +115,38 @@ def _in_copies_to_the_device(trace: Trace, tree: Tree, links: Links) -> Mask:
     return inside
 
 
-def asked_for(trace: Trace, tree: Tree, launches: Int32) -> Mask:
+def asked_for(places: Places, launches: Int32) -> Mask:
     """Return which launches lie in an operator that copies and does nothing else, or in none."""
-    outer = outermost_operator(trace, tree, launches)
+    trace, outer = places.known.trace, places.outermost(launches)
     return (outer < 0) | matching(trace.texts, trace.host.name[outer], lambda name: name in _COPIERS)
 
 
-def waits(known: Prepared, calls: Calls, steps: int) -> tuple[Waiting, ...]:
+def waits(places: Places, calls: Calls, steps: int) -> tuple[Waiting, ...]:
     """Return the calls by kind and by the outermost operator around them, the longest waiting first."""
-    trace = known.trace
-    outer = outermost_operator(trace, known.tree, calls.rows)
+    trace, outer = places.known.trace, places.outermost(calls.rows)
     named = np.where(outer >= 0, outer, calls.rows)
     groups: dict[tuple[WaitKind, str], list[int]] = {}
     for index, kind in enumerate(calls.kinds):
         groups.setdefault((kind, trace.texts[trace.host.name[named[index]]]), []).append(index)
-    found = [_waiting(known, calls, np.array(members), key, steps) for key, members in groups.items()]
+    found = [_waiting(places, calls, np.array(members), key, steps) for key, members in groups.items()]
     return tuple(sorted(found, key=lambda wait: -wait.waiting_us))
 
 
-def _host_time(known: Prepared, rows: Int64) -> int:
+def _host_time(places: Places, rows: Int64) -> int:
     """Return the time of the calls and of the innermost operators around them, ns."""
-    parent = known.tree.parent[rows]
-    around = np.unique(np.where((parent >= 0) & operators(known.trace)[parent], parent, rows))
-    start = known.trace.host.start[around]
-    return length(union(start, start + known.trace.host.duration[around]))
+    host, parent = places.known.trace.host, places.known.tree.parent[rows]
+    around = np.unique(np.where((parent >= 0) & places.operators[parent], parent, rows))
+    return length(union(host.start[around], host.start[around] + host.duration[around]))
 
 
-def _waiting(known: Prepared, calls: Calls, members: Int64, key: tuple[WaitKind, str], steps: int) -> Waiting:
-    rows, duration = calls.rows[members], known.trace.host.duration
+def _waiting(places: Places, calls: Calls, members: Int64, key: tuple[WaitKind, str], steps: int) -> Waiting:
+    rows, duration = calls.rows[members], places.known.trace.host.duration
     return Waiting(
         kind=key[0],
         name=key[1],
         calls_per_step=len(rows) / steps,
-        host_us=_host_time(known, rows) / steps / 1000,
+        host_us=_host_time(places, rows) / steps / 1000,
         waiting_us=int(calls.waiting[members].sum()) / steps / 1000,
         stall_us=int(calls.stall[members].sum()) / steps / 1000,
-        rows=host_rows(known, longest(duration, rows)),
+        rows=places.host_rows(longest(duration, rows)),
     )

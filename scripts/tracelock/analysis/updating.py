@@ -9,7 +9,7 @@ from tracelock.analysis.intervals import Mask, length, union
 from tracelock.analysis.marked import HostSteps
 from tracelock.analysis.names import matching
 from tracelock.analysis.nesting import by_thread
-from tracelock.analysis.places import operators
+from tracelock.analysis.places import Places
 from tracelock.analysis.prepared import Prepared
 from tracelock.trace.columns import DeviceKind, HostKind, Int64
 
@@ -19,14 +19,14 @@ def is_update(name: str) -> bool:
     return name.startswith("Optimizer.step#")
 
 
-def updating(known: Prepared, steps: HostSteps) -> Updating | None:
+def updating(places: Places, steps: HostSteps) -> Updating | None:
     """Return the optimizer's part of the steps, means; None where no step labels one."""
-    host = known.trace.host
+    known, host = places.known, places.known.trace.host
     labels = np.flatnonzero(matching(known.trace.texts, host.name, is_update) & (steps.of(host.start) >= 0))
     if not len(labels):
         return None
     low, high = host.start[labels], host.start[labels] + host.duration[labels]
-    kernels, outer = _launched(known, low, high), _outermost(known, low, high)
+    kernels, outer = _launched(known, low, high), _outermost(places, low, high)
     count, duration = len(steps), known.trace.device.duration
     return Updating(
         host_us=length(union(low, high)) / count / 1000,
@@ -59,9 +59,9 @@ def _is_together(known: Prepared, rows: Int64) -> bool:
     return bool(together.any())
 
 
-def _outermost(known: Prepared, low: Int64, high: Int64) -> Int64:
+def _outermost(places: Places, low: Int64, high: Int64) -> Int64:
     """Return the operators in the stretches that lie in no other one."""
-    is_operator = operators(known.trace)
+    known, is_operator = places.known, places.operators
     found: list[Int64] = [np.empty(0, np.int64)]
     for thread in by_thread(known.trace.host, (HostKind.OPERATOR,)):
         parent = known.tree.parent[thread]
