@@ -12,13 +12,14 @@ from tracelock.analysis import document
 from tracelock.analysis.analyze import analyze_prepared
 from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.meetings import RankTrace, observe
+from tracelock.analysis.model import Analysis
 from tracelock.analysis.prepared import prepare
 from tracelock.analysis.ranks import Ranks, compare_ranks
 from tracelock.analysis.selection import only_step
 from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
 from tracelock.cli._progress import reading
 from tracelock.diagnosis import Diagnosed, diagnose
-from tracelock.diagnosis.recorded import recorded_beside
+from tracelock.diagnosis.recorded import Recorded, recorded_beside
 from tracelock.errors import EXIT_BAD_INPUT, TracelockError
 from tracelock.io import stable_json
 from tracelock.trace import read_trace
@@ -39,6 +40,7 @@ class Request:
 class _Outcome:
     """What came of it so far."""
 
+    read: list[tuple[Analysis, Recorded]] = field(default_factory=list)
     found: list[Diagnosed] = field(default_factory=list)
     ranks: list[RankTrace] = field(default_factory=list)
     places: set[Path] = field(default_factory=set)
@@ -55,13 +57,13 @@ def run(request: Request) -> int:
     outcome = _Outcome()
     for place, path in enumerate(request.files):
         try:
-            found = _one(request, path, place, outcome)
+            outcome.read.append((_one(request, path, place, outcome), recorded_beside(path)))
         except TracelockError as error:
             outcome.failed = True
             _complain(error)
-        else:
-            _tell(request, found, outcome)
     ranks = _compare(outcome)
+    for analysis, recorded in outcome.read:  # only now: a rank that waits for another is known by comparison alone
+        _tell(request, diagnose(analysis, run=recorded.run, samples=recorded.samples, ranks=ranks), outcome)
     if request.output is not None and ranks is not None:
         write_ranks(request.output, ranks)
     if not request.json and outcome.found:
@@ -69,7 +71,7 @@ def run(request: Request) -> int:
     return EXIT_BAD_INPUT if outcome.failed else 0
 
 
-def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnosed:
+def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Analysis:
     with reading(path.name) as progress:
         trace = read_trace(path, progress)
         progress.analysing()
@@ -83,12 +85,11 @@ def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Diagnos
     if len(request.files) > 1:
         calls = collective_calls(known.trace, known.tree, known.links)
         outcome.ranks.append(observe(known, calls, analysis, place))
-    recorded = recorded_beside(path)
-    return diagnose(analysis, run=recorded.run, samples=recorded.samples)
+    return analysis
 
 
 def _tell(request: Request, found: Diagnosed, outcome: _Outcome) -> None:
-    """Write and print what can be without the other files."""
+    """Write and print one file's diagnosis."""
     if request.output is not None:
         several = len(request.files) > 1
         folder = place_of(request.output, found.trace.file, outcome.places) if several else request.output
