@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -56,10 +58,17 @@ def read_trace(
         If the file cannot be read or is no trace.
     """
     path = Path(path)
-    with _no_collector():
-        processes = workers_for(path, workers)
-        read = _read_in_parts(path, processes, spill_bytes, progress) if processes > 1 else None
-        return _trace(path, read or _read(path, spill_bytes, progress))
+    try:
+        with _no_collector():
+            processes = workers_for(path, workers)
+            read = _read_in_parts(path, processes, spill_bytes, progress) if processes > 1 else None
+            return _trace(path, read or _read(path, spill_bytes, progress))
+    except OSError as error:
+        folder = f"columns of large traces go to {tempfile.gettempdir()}; set TMPDIR to a folder with more room"
+        hint = folder if error.errno == errno.ENOSPC else ""
+        raise TracelockError(
+            Problem(str(path), f"cannot be read to its end: {error.strerror or error}", hint)
+        ) from None
 
 
 def release(trace: Trace) -> None:

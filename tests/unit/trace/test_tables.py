@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gc
 import json
 import re
@@ -16,6 +17,7 @@ from bench.generate import write_trace
 from trace_files import counts, document, events, kernel, op, read_text, render
 from trace_twin import rows_read
 
+from tracelock.errors import TracelockError
 from tracelock.trace import Trace, dictionary, read_trace, release, store
 from tracelock.trace.columns import DeviceKind, FlowKind, HostKind
 from tracelock.trace.kinds import Table, meaning
@@ -239,3 +241,14 @@ def test_every_code_is_documented_with_its_quality(root: Path) -> None:
     documented = dict(re.findall(r"^\| ([a-z0-9-]+) \| (partial|salvaged|complete) \|", text, re.MULTILINE))
     qualities = {"note": "complete", "mended": "salvaged", "lost": "salvaged", "cut": "partial"}
     assert documented == {code: qualities[kind.weight] for code, kind in KINDS.items()}
+
+
+def test_a_full_disk_gets_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write_trace(tmp_path / "trace.json", 1)
+    monkeypatch.setattr(store, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(store.os, "pwrite", full)
+    with pytest.raises(TracelockError, match=r"No space left on device .*set TMPDIR"):
+        read_trace(tmp_path / "trace.json", spill_bytes=0)
