@@ -108,7 +108,9 @@ def steps_of(trace: Trace) -> Steps:
     """Return the steps that the host marks, in order of time; of a repeated number each time that it occurs."""
     host = trace.host
     numbers = {place: int(match.group(1)) for place, text in enumerate(trace.texts) if (match := _STEP.fullmatch(text))}
-    (rows,) = np.nonzero((host.kind == HostKind.ANNOTATION) & np.isin(host.name, list(numbers)))
+    # Until 2021 the profiler wrote them as operators.
+    marks = np.isin(host.kind, (HostKind.ANNOTATION, HostKind.OPERATOR))
+    (rows,) = np.nonzero(marks & np.isin(host.name, list(numbers)))
     number = np.array([numbers[name] for name in host.name[rows].tolist()], dtype=np.int64)
     return Steps(number, host.start[rows], host.start[rows] + host.duration[rows])
 

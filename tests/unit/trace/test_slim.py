@@ -39,7 +39,7 @@ def arrows_meet_rows(document: dict[str, Any]) -> None:
         assert phases["f"] >= 1
 
 
-@pytest.mark.parametrize("name", ["hta-nccl.json.gz", "hta-ns-resolution.json.gz"])
+@pytest.mark.parametrize("name", ["hta-nccl.json.gz", "hta-ns-resolution.json.gz", "kineto-resnet50-workers0.json.gz"])
 @pytest.mark.parametrize("least", [0.0, 5.0])
 def test_a_step_of_a_real_trace(shared: Path, tmp_path: Path, name: str, least: float) -> None:
     source = shared / "traces" / name
@@ -83,6 +83,14 @@ def test_the_most_typical_steps_are_chosen() -> None:
     assert _most_typical(np.array([900, 100, 101, 99, 500]), 2) == 1
     assert _most_typical(np.array([900, 100, 101, 99, 500]), 1) in (1, 2)
     assert _most_typical(np.array([5, 6]), 9) == 0
+
+
+@pytest.mark.parametrize("category", ["user_annotation", "cpu_op", "Operator"])
+def test_steps_of_every_year_are_found(tmp_path: Path, category: str) -> None:
+    rows = [op(0, name="ProfilerStep#3", cat=category, ts=1000, dur=100), op(1, ts=1010), op(2, ts=2000)]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(rows))
+    assert steps_of(slim(path, tmp_path / "small.json")).number.tolist() == [3]
 
 
 def test_work_launched_in_a_step_is_kept_when_it_ends_later(tmp_path: Path) -> None:
