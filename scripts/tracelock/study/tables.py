@@ -128,7 +128,7 @@ _INTRODUCTION = """# The tables of a study
 as `comparison.json` and `report.html`. An empty cell means: not known; it is never a zero. Times are microseconds,
 shares and ratios are fractions, lists and settings are JSON. How intervals and verdicts are made: `docs/comparison.md`.
 
-This page is made from the columns themselves: `scripts/compare.py --document-tables docs/tables.md`.
+This page is made from the columns themselves (`make docs`).
 """
 
 _RUNS = (
