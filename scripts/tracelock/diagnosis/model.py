@@ -44,6 +44,8 @@ class Finding:
     severity: Severity
     share_of_step: float | None  # part of the step that the cause occupies, 0..1
     gain_at_most: float | None  # part of the step that removing it can save at most, 0..1
+    # What removing it is expected to save beyond the findings before it, 0..1; null where that cannot be told.
+    gain_estimate: float | None = field(default=None, kw_only=True)
     confidence: Literal["low", "medium", "high"]
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]

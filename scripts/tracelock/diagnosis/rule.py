@@ -27,6 +27,11 @@ class Cause:
         The part of the step that the cause occupies, 0..1, None where that is no time.
     gain
         The bound itself, where a rule knows it otherwise than from `removal`.
+    likely
+        What removing the cause is expected to take out of a step, where that is less than `removal`; findings are
+        ordered by the gain that follows from it. None: as much as `removal`.
+    estimate
+        That gain itself, 0..1, where a rule knows it otherwise than from `likely`.
     """
 
     title: str
@@ -35,6 +40,8 @@ class Cause:
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
     gain: float | None = None
+    likely: Removal | None = None
+    estimate: float | None = None
     confidence: Literal["low", "medium", "high"] | None = None  # None: as the trace allows
     severity: Severity | None = None  # None: by the gain
 

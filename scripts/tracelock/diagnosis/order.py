@@ -1,0 +1,97 @@
+"""Which causes a diagnosis names, and in which order: by what removing each is expected to bring beyond those before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tracelock.diagnosis.case import Case, Removal
+from tracelock.diagnosis.measures import confidence, severity
+from tracelock.diagnosis.model import Finding
+from tracelock.diagnosis.rule import Cause, Rule, all_rules
+
+
+@dataclass(frozen=True)
+class Found:
+    """A cause with its rule, its bound, and what its removal is expected to bring."""
+
+    rule: Rule
+    cause: Cause
+    gain: float | None
+    estimate: float | None = None  # beyond the causes before it
+
+    def finding(self, case: Case) -> Finding:
+        """Return it as the document has it."""
+        cause = self.cause
+        return Finding(
+            code=self.rule.code,
+            title=cause.title,
+            severity=cause.severity or severity(case, self.gain),
+            share_of_step=cause.share,
+            gain_at_most=self.gain,
+            gain_estimate=self.estimate,
+            confidence=cause.confidence or confidence(case),
+            evidence=cause.evidence,
+            remedies=cause.remedies,
+        )
+
+    @property
+    def chained(self) -> Removal | None:
+        """Return what the removal takes off the chains of a step, None where its gain is known otherwise."""
+        return None if self.cause.gain is not None else self.cause.removal
+
+    @property
+    def likely(self) -> Removal:
+        """Return what the removal is expected to take off the chains."""
+        return self.cause.likely or self.chained or Removal()
+
+
+def main_causes(case: Case) -> list[Found]:
+    """Return the causes of a case, the one whose removal should bring most first, without what others explain."""
+    found = [Found(rule, cause, _gain(case, cause)) for rule in all_rules() if (cause := rule.examine(case))]
+    explained = {code for each in found for code in each.rule.explains}
+    return _in_order(case, [each for each in found if each.rule.code not in explained and _is_worth(case, each)])
+
+
+def _gain(case: Case, cause: Cause) -> float | None:
+    if cause.gain is not None or cause.removal is None:
+        return cause.gain
+    return case.gain(cause.removal)
+
+
+def _is_worth(case: Case, found: Found) -> bool:
+    """Return whether the bound of a cause reaches ``min_gain``, where the cause is one of lost time."""
+    return found.rule.always or found.gain is None or found.gain >= case.limits.min_gain
+
+
+def _in_order(case: Case, found: Iterable[Found]) -> list[Found]:
+    """Return those of `found` that could still gain something once all before them are removed, in order.
+
+    The next one is always the one that is expected to bring most beyond those before it: a wait that two causes share
+    is counted once. Where the bound of that is below ``min_gain`` the cause is a symptom: a wait that costs only
+    because the loader holds the host up.
+    """
+    left, kept = list(found), list[Found]()
+    removed, likely = Removal(), Removal()
+    while left:
+        valued = [replace(each, estimate=_estimate(case, likely, each)) for each in left]
+        best = min(valued, key=_rank)
+        left = [each for each in left if each.rule is not best.rule]
+        if best.chained is None or best.rule.always:
+            kept.append(best)
+        elif removed == Removal() or case.gain(removed + best.chained) - case.gain(removed) >= case.limits.min_gain:
+            kept.append(best)
+            removed, likely = removed + best.chained, likely + best.likely
+    return kept
+
+
+def _rank(found: Found) -> tuple[bool, float, str]:
+    return found.estimate is None, -(found.estimate or 0.0), found.rule.code
+
+
+def _estimate(case: Case, likely: Removal, found: Found) -> float | None:
+    """Return what removing a cause is expected to bring once `likely` is gone; never more than its bound."""
+    if found.chained is None:
+        return found.gain if found.cause.estimate is None else found.cause.estimate
+    brings = case.gain(likely + found.likely) - case.gain(likely)
+    return max(0.0, min(brings, found.gain or 0.0))
