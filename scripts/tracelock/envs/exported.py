@@ -15,8 +15,9 @@ import yaml
 
 from tracelock.envs.installed import without_login
 from tracelock.envs.package import Package, pip_name
-from tracelock.envs.spec import Dependency, line_of, parse_dependency, yaml_problem
+from tracelock.envs.spec import Dependency, parse_dependency
 from tracelock.errors import Problem, TracelockError
+from tracelock.safe_yaml import compose, line_of
 
 _VCS = re.compile(
     r"(?:(?P<name>[\w.-]+)(?:\[[^\]]*\])?\s*@\s*)?(?P<vcs>git|hg|svn|bzr)\+(?P<url>[^\s#]+)(?:#(?P<tail>\S+))?"
@@ -32,10 +33,7 @@ def read_exported(path: Path, text: str) -> tuple[list[Package], list[Problem]]:
     TracelockError
         If it is no YAML with a list of dependencies.
     """
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        raise TracelockError(yaml_problem(path, error)) from None
+    root = compose(text, path)
     top = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
     dependencies = top.get("dependencies")
     if not isinstance(dependencies, yaml.SequenceNode):

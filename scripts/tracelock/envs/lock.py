@@ -17,8 +17,9 @@ import msgspec
 import yaml
 
 from tracelock.envs.package import Package
-from tracelock.envs.spec import line_of, read_text, yaml_problem
+from tracelock.envs.spec import read_text
 from tracelock.errors import Problem, TracelockError
+from tracelock.safe_yaml import compose, construct, line_of
 
 RELOCK = "make it anew: tracelock env lock"
 _ARCHIVE = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|tar\.bz2)")
@@ -165,16 +166,12 @@ def read_lock(path: Path) -> Lock:
 
 
 def _load(path: Path) -> tuple[yaml.Node, dict[str, Any]]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(read_text(path))
     try:
-        root = loader.get_single_node()
-        document = loader.construct_document(root) if root else None
-    except yaml.YAMLError as error:
-        problem = yaml_problem(path, error)
+        root = compose(read_text(path), path)
+        document = construct(root, path)
+    except TracelockError as error:
         hint = f"the file is cut off or damaged; {RELOCK}, or take it from version control again"
-        raise TracelockError(Problem(problem.where, problem.what, hint)) from None
-    finally:
-        loader.dispose()
+        raise TracelockError([Problem(p.where, p.what, p.hint or hint) for p in error.problems]) from None
     if root is None or not isinstance(document, dict):
         raise TracelockError(Problem(str(path), "is empty or no conda-lock file", RELOCK))
     return root, document

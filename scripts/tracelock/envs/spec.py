@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from tracelock.errors import Problem, TracelockError, nearest
+from tracelock.safe_yaml import compose, line_of, shortened
 
 # conda's keys, and those that conda-lock adds.
 KEYS = ("name", "channels", "dependencies", "variables", "prefix", "platforms", "category")
@@ -89,7 +90,7 @@ def read_spec(path: Path) -> EnvSpec:
         With everything that is wrong with it, each with its line.
     """
     text = read_text(path)
-    root = _compose(path, text)
+    root = compose(text, path)
     problems: list[Problem] = []
     top = dict(_mapping(root, path, problems))
     _selectors(path, text, problems)
@@ -127,25 +128,6 @@ def read_text(path: Path) -> str:
         raise TracelockError(Problem(str(path), f"is not UTF-8 (byte {error.start})", hint)) from None
 
 
-def _compose(path: Path, text: str) -> yaml.Node | None:
-    try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        raise TracelockError(yaml_problem(path, error)) from None
-
-
-def yaml_problem(path: Path, error: yaml.YAMLError) -> Problem:
-    """Return a YAML error as one problem with its line."""
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or str(error).splitlines()[0]
-    return Problem(f"{path}:{mark.line + 1}" if mark else str(path), f"is not YAML: {what}")
-
-
-def line_of(node: yaml.Node) -> int:
-    """Return the line (from 1) on which a node begins."""
-    return int(node.start_mark.line) + 1
-
-
 def _mapping(node: yaml.Node | None, path: Path, problems: list[Problem]) -> Iterator[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode):
         problems.append(Problem(str(path), "is not a mapping of keys such as channels and dependencies"))
@@ -153,7 +135,7 @@ def _mapping(node: yaml.Node | None, path: Path, problems: list[Problem]) -> Ite
     for key, value in node.value:
         if key.value not in KEYS:
             hint = nearest(key.value, KEYS) or f"allowed: {', '.join(KEYS)}"
-            problems.append(Problem(f"{path}:{line_of(key)}", f"unknown key '{key.value}'", hint))
+            problems.append(Problem(f"{path}:{line_of(key)}", f"unknown key '{shortened(key.value)}'", hint))
         yield key.value, value
 
 
@@ -178,7 +160,7 @@ def _platforms(node: yaml.Node | None, path: Path, problems: list[Problem]) -> I
     for word in _lines(node, path, "platforms", problems):
         if word.text not in PLATFORMS:
             hint = nearest(word.text, PLATFORMS) or f"allowed: {', '.join(PLATFORMS)}"
-            problems.append(Problem(f"{path}:{word.line}", f"unknown platform '{word.text}'", hint))
+            problems.append(Problem(f"{path}:{word.line}", f"unknown platform '{shortened(word.text)}'", hint))
         yield word
 
 
@@ -202,7 +184,9 @@ def _dependencies(node: yaml.Node | None, path: Path, problems: list[Problem]) -
 def _pip_section(node: yaml.MappingNode, path: Path, problems: list[Problem]) -> Iterator[Line]:
     for key, value in node.value:
         if key.value != "pip":
-            problems.append(Problem(f"{path}:{line_of(key)}", f"dependencies: unknown section '{key.value}'"))
+            problems.append(
+                Problem(f"{path}:{line_of(key)}", f"dependencies: unknown section '{shortened(key.value)}'")
+            )
             continue
         yield from _lines(value, path, "pip", problems)
 
@@ -226,7 +210,7 @@ def parse_dependency(text: str, line: int = 0) -> Dependency:
     plain = text.split("#", 1)[0].strip()
     match = _NAME.fullmatch(plain)
     if not match or "[" in plain or plain.endswith((".conda", ".tar.bz2")):
-        raise ValueError(f"'{text}' is not a dependency that can be locked")
+        raise ValueError(f"'{shortened(text)}' is not a dependency that can be locked")
     channel, name, rest = match.groups()
     version, build = _version_build(rest, text)
     return Dependency(name.lower(), version, build, channel and channel.removeprefix(CHANNEL_HOST), text, line)
@@ -237,7 +221,7 @@ def _version_build(rest: str, text: str) -> tuple[str, str | None]:
         return "", None
     match = _VERSION_BUILD.fullmatch(rest)
     if not match or rest.rstrip()[-1] in "=<>!~":
-        raise ValueError(f"'{text}' has no version after its operator")
+        raise ValueError(f"'{shortened(text)}' has no version after its operator")
     version, build = match[1].replace(" ", ""), match[2]
     if version.startswith("==") and build is None:
         return version[2:], None

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from tracelock.errors import Problem, TracelockError
+from tracelock.safe_yaml import compose, construct
 
 KeyPath = Sequence[str | int]
 
@@ -59,40 +60,19 @@ def _entry(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | N
 
 
 def read_yaml(file: Path) -> Source:
-    """Read a YAML file with the safe loader; a key that stands twice in one mapping is an error.
+    """Read a YAML file safely and within bounds (`tracelock.safe_yaml`); a key that stands twice is an error.
 
     Raises
     ------
     TracelockError
-        If the file cannot be read, is no YAML, or has repeated keys.
+        If the file cannot be read, is no YAML, has repeated keys, or aliases that stand for too much.
     """
     try:
         text = file.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = yaml.safe_load(text)
     except OSError as error:
         raise TracelockError(Problem(str(file), f"cannot be read: {error.strerror}")) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{file}:{mark.line + 1}" if mark else str(file)
-        raise TracelockError(Problem(where, f"is not YAML: {getattr(error, 'problem', None) or error}")) from None
-    repeated = [Problem(f"{file}:{line}: {key}", "stands twice in one mapping") for line, key in _repeated(node)]
-    if repeated:
-        raise TracelockError(repeated)
-    return Source(file, value, node)
-
-
-def _repeated(node: yaml.Node | None) -> list[tuple[int, str]]:
-    """Return (line, key) of every key that an earlier one in the same mapping has already taken."""
-    found: list[tuple[int, str]] = []
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                found.append((key.start_mark.line + 1, str(key.value)))
-            seen.add(key.value)
-            found += _repeated(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for member in node.value:
-            found += _repeated(member)
-    return found
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise TracelockError(Problem(f"{file}:{line}", "is not UTF-8", "save it as UTF-8 (without a mark)")) from None
+    node = compose(text, file)
+    return Source(file, construct(node, file), node)

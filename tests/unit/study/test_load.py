@@ -114,7 +114,7 @@ def test_an_exclusion_that_matches_nothing_is_a_mistake(write) -> None:
         ("", "study.yaml: is empty or no mapping; a study needs name, workload and baseline"),
         ("- a\n- b\n", "study.yaml: is empty or no mapping; a study needs name, workload and baseline"),
         ("name: [a\n", "study.yaml:2: is not YAML: expected ',' or ']', but got '<stream end>'"),
-        ("name: a\nname: b\n", "study.yaml:2: name: stands twice in one mapping"),
+        ("name: a\nname: b\n", "study.yaml:2: name: stands twice in one mapping, first on line 1"),
     ],
 )
 def test_what_is_no_study(write, text: str, expected: str) -> None:
