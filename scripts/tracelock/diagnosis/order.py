@@ -1,4 +1,4 @@
-"""Which causes a diagnosis names, and in which order: by what removing each is expected to bring beyond those before."""
+"""Which causes a diagnosis names, in the order of what removing each should bring beyond those before it."""
 
 from __future__ import annotations
 

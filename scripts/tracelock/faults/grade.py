@@ -14,8 +14,9 @@ from tracelock.analysis.model import Analysis
 from tracelock.analysis.prepared import prepare
 from tracelock.analysis.ranks import compare_ranks
 from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.diagnosis.recorded import recorded_beside
 from tracelock.faults.draw import Drawn
-from tracelock.faults.facts import device_samples, run_facts
+from tracelock.faults.files import write_facts
 from tracelock.faults.simulator.chance import seeded
 from tracelock.faults.simulator.job import SETTINGS
 from tracelock.faults.simulator.kineto import Style, write_trace
@@ -69,9 +70,10 @@ def examine(drawn: Drawn, folder: Path) -> tuple[Diagnosed, bool]:
     read = [_read(drawn, outcome, rank, folder) for rank in together]
     analysis, ranks = read[0][0], compare_ranks([each for _, each in read]) if len(read) > 1 else None
     facts = drawn.code in NEEDS_A_RUN or seeded("facts", drawn.seed).random() < 0.7
-    run = run_facts(drawn.job, outcome) if facts else None
-    samples = device_samples(drawn.job) if facts else None
-    return diagnose(analysis, run=run, samples=samples, ranks=ranks), facts
+    if facts:
+        write_facts(folder, drawn.job, outcome, RANK_FILE.format(0))
+    recorded = recorded_beside(folder / RANK_FILE.format(0))
+    return diagnose(analysis, run=recorded.run, samples=recorded.samples, ranks=ranks), facts
 
 
 def _read(drawn: Drawn, outcome: Outcome, rank: int, folder: Path) -> tuple[Analysis, RankTrace]:

@@ -1,0 +1,116 @@
+"""A case for every rule, as files that a run leaves behind: run.json, samples.csv, trace.json.gz."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+from tracelock.faults.files import write_run, write_samples
+from tracelock.faults.simulator import network
+from tracelock.faults.simulator.job import Data, Habits, Job, Settings, World
+from tracelock.faults.simulator.machine import A100
+from tracelock.faults.simulator.simulate import simulate
+from tracelock.io import schema, write_json
+
+Write: TypeAlias = Callable[[Path], list[Path]]  # writes a run's files to a folder, returns the traces to analyse
+
+MACHINE = replace(A100, noise=0.02)
+EASY = Settings(batch_size=4096, num_workers=8)
+
+
+def _network(kind: str = "mlp", layers: int = 8, width: int = 2048) -> network.Network:
+    random = Random(3)
+    made = [network.linear(random, width, width, 1) for _ in range(layers)]
+    return network.Network(kind, tuple(made), 4096)  # type: ignore[arg-type]
+
+
+def _convolutions() -> network.Network:
+    return next(drawn for seed in range(99) for drawn in (network.draw(Random(seed)),) if drawn.kind == "conv")
+
+
+def job(**changes: Any) -> Job:
+    """Return a healthy job on a GPU, changed as given."""
+    known: dict[str, Any] = {"settings": EASY, "data": Data(sample_us=0.1), "habits": Habits(logs_item=False)}
+    return Job(**{"machine": MACHINE, "network": _network(), "seed": 1, **known, **changes})
+
+
+def simulated(timed: int = 8, **changes: Any) -> Write:
+    """Return a case that the simulator makes: each rank's run in a folder of its own."""
+
+    def write(folder: Path) -> list[Path]:
+        made = job(**changes)
+        outcome = simulate(made, timed=timed, recorded=6)
+        return [write_run(folder / f"rank{rank}", made, outcome, rank) for rank in range(made.world.ranks)]
+
+    return write
+
+
+def on_cpu(threads: int, cores: int, operator_us: float = 900.0) -> Write:
+    """Return a run on the CPU whose steps are one large product each."""
+
+    def write(folder: Path) -> list[Path]:
+        events = [row for number in range(5) for row in _step(number, operator_us)]
+        trace = folder / "trace.json.gz"
+        trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+        timed = {"step_us": [1000.0] * 8, "loading_us": [0.0] * 8, "epoch_starts": [], "steps": 8}
+        profiled = {"trace": trace.name, "overhead_ratio": 1.0}
+        facts = {"threads": threads, "cores": cores, "timed": timed, "profiled": profiled, "settings": {}}
+        write_json(folder / "run.json", {"schema": schema("run"), "samples": {"file": "samples.csv"}, **facts})
+        write_samples(folder / "samples.csv", {"rss_bytes": [1, 2], "children_rss_bytes": ["3 4", None]})
+        return [trace]
+
+    return write
+
+
+def _step(number: int, operator_us: float) -> list[dict[str, Any]]:
+    at = 1000.0 * number
+    lane = {"ph": "X", "pid": 9, "tid": 9}
+    step = {**lane, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": at, "dur": 1000.0}
+    return [step, {**lane, "cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": operator_us}]
+
+
+def _settings(**changes: Any) -> Settings:
+    return replace(EASY, **changes)
+
+
+SPEAKING: dict[str, Write] = {
+    "dataloader-bound": simulated(settings=_settings(num_workers=0), data=Data(sample_us=1.0)),
+    "worker-startup": simulated(
+        timed=18, settings=_settings(persistent_workers=False), data=Data(sample_us=0.1, epoch_steps=6)
+    ),
+    "slow-collate": simulated(
+        settings=_settings(num_workers=0), data=Data(sample_us=0.01, collate_calls=400, collate_us=12.0)
+    ),
+    "pageable-copies": simulated(settings=_settings(pin_memory=False, non_blocking=False)),
+    "blocking-copies": simulated(
+        network=replace(_network(), sample_bytes=89_000),
+        settings=_settings(batch_size=512, non_blocking=False),
+        habits=Habits(logs_item=False, prefetches=True),
+    ),
+    "copies-not-overlapped": simulated(network=replace(_network(), sample_bytes=16384)),
+    "synchronization": simulated(settings=_settings(batch_size=256), habits=Habits(sync="item", sync_times=20)),
+    "launch-bound": simulated(network=_network(layers=30, width=256), settings=_settings(batch_size=16)),
+    "matmul-precision": simulated(settings=_settings(matmul_precision="highest")),
+    "memory-layout": simulated(
+        network=_convolutions(), settings=_settings(batch_size=64, amp="bf16", channels_last=False)
+    ),
+    "memory-pressure": simulated(habits=Habits(retries=8)),
+    "memory-growth": simulated(habits=Habits(leak_bytes=2**24)),
+    "memory-sawtooth": simulated(settings=_settings(batch_size=65536), habits=Habits(teeth=900)),
+    "communication-exposed": simulated(
+        world=World(ranks=2), machine=replace(MACHINE, network_gbs=10.0), habits=Habits(overlaps=False)
+    ),
+    "straggling-rank": simulated(world=World(ranks=3, straggler=1.6)),
+    "rank-imbalance": simulated(world=World(ranks=4, imbalance=0.4)),
+    "frequent-operator": simulated(habits=Habits(repeated=700)),
+    "dominant-operator": simulated(habits=Habits(slow_sample_us=3.0)),
+    "step-gaps": simulated(habits=Habits(pause="checkpoint", pause_us=5000.0)),
+    "throttling": simulated(clock=0.6),
+    "few-threads": on_cpu(threads=1, cores=8),
+    "oversubscription": on_cpu(threads=32, cores=8),
+}
