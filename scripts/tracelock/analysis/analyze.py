@@ -55,6 +55,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
     places, more_places = operators.by_stack(calls, called, STACKS) if stacks.has_stacks(trace) else ((), 0)
     owned, more_owned = kernels.by_operator(trace, known.links, known.device, LISTED)
     more = {"operators_by_shape": more_shapes, "operators_by_stack": more_places, "kernels_by_operator": more_owned}
+    cores = kernels.tensor_cores(trace, known.tree, known.links, known.device)
     return Analysis(
         trace=_section(trace, known.windows),
         steps=_steps(known, parts),
@@ -64,7 +65,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
         kernels=kernels.by_name(trace, known.device),
         transfers=transfers(trace, known.device),
         memory=memories,
-        unknown=_unknown(known) | gpus.unknown(known, devices) | unknown_memory,
+        unknown=_unknown(known) | gpus.unknown(known, devices) | unknown_memory | kernels.unknown(cores),
         loading=loading(trace, known.tree, known.windows, known.host),
         launches=launches(trace, known.links.launch, known.device),
         collectives=collectives(trace, communication, known.times, *known.extent),
@@ -75,7 +76,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
         operators_by_stack=places,
         kernels_by_operator=owned,
         left_out={table: rows for table, rows in more.items() if rows},
-        tensor_cores=kernels.tensor_cores(trace, known.tree, known.links, known.device),
+        tensor_cores=cores,
         costs=costs(known) if len(trace.host) else None,
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tracelock.analysis.gpu import DeviceTime, occupancy, sm_efficiency, utilization
 from tracelock.analysis.idle import HostTime, idle_causes
-from tracelock.analysis.intervals import Mask, length
-from tracelock.analysis.kernels import tensor_cores
+from tracelock.analysis.intervals import length
+from tracelock.analysis.kernels import tensor_cores, why_unknown
 from tracelock.analysis.links import is_busy
-from tracelock.analysis.model import Gpu
+from tracelock.analysis.model import Gpu, TensorCores
 from tracelock.analysis.prepared import Prepared
 
 HOST_NAMES = 20  # of what the host ran while the device was idle
@@ -41,13 +41,13 @@ def _gpu(known: Prepared, time: DeviceTime, inside: DeviceTime, host_time: HostT
         window_us=(known.extent[1] - known.extent[0]) / 1000,
         linked_share=known.links.share_of_time(rows, mine),
         host_idle=idle.to_host(HOST_NAMES),
-        tensor_core_share=_tensor_core_share(known, mine),
+        tensor_core_share=None if (cores := _tensor_cores(known, time.device)) is None else cores.used_share,
     )
 
 
-def _tensor_core_share(known: Prepared, mine: Mask) -> float | None:
-    used = tensor_cores(known.trace, known.tree, known.links, mine & known.device)
-    return None if used is None else used.used_share
+def _tensor_cores(known: Prepared, device: int) -> TensorCores | None:
+    rows = known.trace.device
+    return tensor_cores(known.trace, known.tree, known.links, is_busy(rows) & (rows.device == device) & known.device)
 
 
 def unknown(known: Prepared, found: tuple[Gpu, ...]) -> dict[str, str]:
@@ -59,7 +59,8 @@ def unknown(known: Prepared, found: tuple[Gpu, ...]) -> dict[str, str]:
         if gpu.occupancy_pct is None:
             why[f"gpus[{index}].occupancy_pct"] = "no kernel of this device tells its estimated occupancy"
         if gpu.tensor_core_share is None:
-            why[f"gpus[{index}].tensor_core_share"] = "this device ran no kernel"
+            cores = _tensor_cores(known, gpu.id)
+            why[f"gpus[{index}].tensor_core_share"] = why_unknown(cores) if cores else "this device ran no kernel"
     if not found and known.times:
         why["gpus"] = "no complete step holds device work"
     return why

@@ -13,6 +13,8 @@ from tracelock.analysis.nesting import Tree
 from tracelock.analysis.tensor_cores import is_eligible, uses_tensor_cores
 from tracelock.trace.columns import DeviceKind, Int64, Trace
 
+MOST_UNTOLD = 0.1  # of the kernels' time: beyond it no share is told
+
 
 def _kernels(trace: Trace, chosen: Mask) -> Int64:
     return np.flatnonzero(chosen & (trace.device.kind == DeviceKind.KERNEL))
@@ -69,7 +71,6 @@ def tensor_cores(trace: Trace, tree: Tree, links: Links, chosen: Mask) -> Tensor
     """Return how much of the time of the kernels among the `chosen` device rows (their sum) used tensor cores,
     and how much could; None without kernels.
 
-
     Eligible is what was launched inside an operator that multiplies matrices or convolves.
     """
     rows = _kernels(trace, chosen)
@@ -83,11 +84,30 @@ def tensor_cores(trace: Trace, tree: Tree, links: Links, chosen: Mask) -> Tensor
     eligible = _inside_eligible(trace, tree, links, rows)
     linked = links.operator[rows] >= 0
     return TensorCores(
-        used_share=int(duration[used].sum()) / total,
+        used_share=_known_share(duration, used, untold, np.ones(len(rows), np.bool_)),
         untold_share=int(duration[untold].sum()) / total,
         eligible_share=int(duration[eligible].sum()) / total if linked.any() else None,
-        used_share_of_eligible=_share(duration, used & eligible, eligible),
+        used_share_of_eligible=_known_share(duration, used, untold, eligible),
     )
+
+
+def _known_share(duration: Int64, used: Mask, untold: Mask, whole: Mask) -> float | None:
+    """Return the share of `used`, None where names that do not say could make it a wrong one."""
+    if (_share(duration, untold & whole, whole) or 0.0) > MOST_UNTOLD:
+        return None
+    return _share(duration, used & whole, whole)
+
+
+def why_unknown(cores: TensorCores) -> str:
+    """Return why the share of tensor cores is not known, for a person."""
+    return f"the names of kernels with {cores.untold_share:.0%} of the time do not say whether they use tensor cores"
+
+
+def unknown(cores: TensorCores | None) -> dict[str, str]:
+    """Return why shares of tensor cores are unknown, by key path."""
+    if cores is None or cores.used_share is not None:
+        return {}
+    return {"tensor_cores.used_share": why_unknown(cores)}
 
 
 def _share(duration: Int64, part: Mask, whole: Mask) -> float | None:

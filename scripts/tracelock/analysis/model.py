@@ -208,7 +208,7 @@ class KernelOfOperator:
 class TensorCores:
     """Parts of the kernels' time (their sum), 0..1."""
 
-    used_share: float
+    used_share: float | None  # None where the names of too much of the time do not say (untold_share)
     untold_share: float  # kernels whose names do not say
     eligible_share: float | None  # launched by operators that could; None where no kernel is linked to its operator
     used_share_of_eligible: float | None

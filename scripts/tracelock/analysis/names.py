@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.intervals import Mask
+from tracelock.analysis.name_table import Use, first
 from tracelock.trace.columns import Int32
 
-_COLLECTIVE_KERNEL: Final = re.compile(r"rccl|nccl|hccl|xccl|oneccl|cross_device_reduce", re.IGNORECASE)
-_COLLECTIVE_CALL: Final = re.compile(r"(nccl|rccl|gloo|ucc|mpi|xccl|hccl|ccl):\w")
+_COMMUNICATION: Final = frozenset({Use.COMMUNICATION, Use.LOCAL})
+_COLLECTIVE_CALL: Final = re.compile(r"(nccl|rccl|gloo|ucc|mpi|xccl|hccl|ccl|mccl|cncl|flagcx|uccl):\w")
 _SYNCHRONISING: Final = re.compile(
     r"(cuda|hip|cu|mu|musa)(Device|Stream|Event|Ctx|Context)Synchronize(_ptsz)?$"
     r"|(cuda|hip)(Memcpy|Memset)(2D|3D|Peer|ToSymbol|FromSymbol|ToArray|FromArray|DtoH|HtoD|DtoD)?$"
@@ -40,8 +41,8 @@ def is_collective_call(name: str) -> bool:
 
 
 def is_collective_kernel(name: str) -> bool:
-    """Return whether a kernel moves data between devices for a collective (NCCL, RCCL and their kin)."""
-    return _COLLECTIVE_KERNEL.search(name) is not None
+    """Return whether a kernel moves data between devices for a collective or an exchange of experts (`name_table`)."""
+    return first(name, _COMMUNICATION) is Use.COMMUNICATION
 
 
 def is_synchronising(name: str) -> bool:

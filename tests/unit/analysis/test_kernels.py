@@ -130,8 +130,8 @@ def test_shares_of_tensor_cores() -> None:
         kernel("triton_tem_fused_mm_0", 95, 20, correlation=3),
         kernel("elementwise", 120, 40, correlation=4),
     ]
-    assert analyze(make_trace(host, device)).tensor_cores == TensorCores(0.1, 0.2, 0.4, 0.25)
-    assert analyze(make_trace(host[:0], device)).tensor_cores == TensorCores(0.1, 0.2, None, None)
+    assert analyze(make_trace(host, device)).tensor_cores == TensorCores(None, 0.2, 0.4, 0.25)
+    assert analyze(make_trace(host[:0], device)).tensor_cores == TensorCores(None, 0.2, None, None)
     assert analyze(make_trace(host)).tensor_cores is None
 
 
