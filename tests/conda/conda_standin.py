@@ -25,6 +25,7 @@ from typing import Any
 VERSION = "26.7.1"  # Snakemake asks for 24.7.1 or later
 SUBDIR = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}[platform.machine()]
 ROOT = Path(os.environ["STANDIN_ROOT"])
+DISALLOWED = {"/", " ", ":", "#"}  # in the name of an environment's folder
 CACHE = Path(os.environ.get("CONDA_PKGS_DIRS", ROOT / "pkgs"))
 
 
@@ -85,7 +86,10 @@ def create_solved(channels: list[str], specs: list[str], prefix: Path) -> None:
     async def build() -> None:
         wanted = [rattler.MatchSpec(spec) for spec in specs]
         virtual = rattler.VirtualPackage.detect(overrides=rattler.VirtualPackageOverrides.from_env())
-        sources = [os.path.expandvars(channel) for channel in channels if channel != "nodefaults"]
+        # As conda 26 does with an environment file: nodefaults is a channel like others, which nobody serves.
+        if "nodefaults" in channels:
+            raise RefusedError("UnavailableInvalidChannel: HTTP 404 NOT FOUND for channel nodefaults")
+        sources = [os.path.expandvars(channel) for channel in channels]
         found = await rattler.solve(sources, wanted, platforms=[SUBDIR, "noarch"], virtual_packages=virtual)
         await install(found, prefix)
 
@@ -102,6 +106,13 @@ def pip_install(lines: list[str], prefix: Path) -> None:
         raise RefusedError("pip failed")
 
 
+def asked_of(line: str) -> str:
+    """Return how conda's history names an archive of an explicit list: with the address that it came from."""
+    folder, _, file = line.partition("#")[0].rpartition("/")
+    name, version, build = file.removesuffix(".conda").rsplit("-", 2)
+    return f"{folder}::{name}=={version}={build}"
+
+
 def write_history(prefix: Path, specs: list[str]) -> None:
     """Append what was asked for, as conda does."""
     head = f"==> {time.strftime('%Y-%m-%d %H:%M:%S')} <==\n# cmd: conda {' '.join(sys.argv[1:])}\n"
@@ -115,13 +126,19 @@ def create(arguments: argparse.Namespace) -> None:
     prefix, text = Path(arguments.prefix), Path(arguments.file).read_text(encoding="utf-8")
     if (prefix / "conda-meta").exists():
         raise RefusedError(f"prefix already exists: {prefix}")
+    if DISALLOWED & set(prefix.name):
+        raise RefusedError(f"CondaValueError: Environment names cannot contain any of these characters: {DISALLOWED}")
     specs: list[str] = []
     if arguments.command == "create":
-        create_explicit([line.strip() for line in text.splitlines() if line.strip() and line[0] not in "#@"], prefix)
+        lines = [line.strip() for line in text.splitlines() if line.strip() and line[0] not in "#@"]
+        create_explicit(lines, prefix)
+        specs = [asked_of(line) for line in lines]
     else:
         import yaml
 
         wanted = yaml.safe_load(text)
+        if "platforms" in wanted:
+            print("EnvironmentSectionNotValid: The following section is not valid and will be ignored: platforms")
         specs = [entry for entry in wanted["dependencies"] if isinstance(entry, str)]
         create_solved(wanted["channels"], specs, prefix)
         pip_install(

@@ -49,23 +49,34 @@ def replace(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def test_a_wrong_hash_makes_snakemake_fall_back_and_the_gate_stop(make_project) -> None:
+def ended(project: Project, done: subprocess.CompletedProcess[str]) -> str:
+    """Return the last line that was said when a pin could not be installed, and nothing else was either."""
+    said = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+    assert done.returncode == 1, "\n".join(said)
+    assert not list(project.conda_prefix.glob("*_/conda-meta/probe-*.json"))
+    assert not list(project.folder.glob("results/study/envs/bench/*.json"))
+    return said[-1]
+
+
+WRONG_HASH = (
+    "tracelock: error: bench: its pin cannot be installed: probe-1.0-0.conda is not the file that was locked"
+    " (its hash differs) (a broken download or mirror: try again, or another mirror)"
+)
+
+
+def test_a_wrong_hash_ends_the_study_with_the_one_line_last(make_project) -> None:
     project = with_probe(make_project, {"probe": {"sha256": "0" * 64}})
-    said = stopped(project, "version probe 1.0 2.0")
-    assert "ChecksumMismatchError" in said  # Snakemake's warning about the pin
-    prefix = prefix_of(project)
-    assert prefix.with_name(f"{prefix.name}.yaml").exists()
-    assert f"fallback {prefix.name}" in " ".join(said.split())
+    assert ended(project, project.snakemake()) == WRONG_HASH
+    command = ("study", "run", "study.yaml", "--conda-prefix", str(project.conda_prefix), "--use-conda")
+    assert " ".join(ended(project, project.tracelock(*command)).split()) == WRONG_HASH
+    prepared = project.run(
+        sys.executable, "scripts/prepare_envs.py", "--conda-prefix", str(project.conda_prefix), "--",
+        "--snakefile", "Snakefile", "--config", "study=study.yaml",
+    )  # fmt: skip
+    assert ended(project, prepared) == WRONG_HASH
 
 
-def test_the_same_release_with_other_bytes_is_told_by_its_hash(make_project, channel) -> None:
-    # The lock's author had another archive of torch's release than the channel serves now.
-    python = next(r for r in channel.records.values() if r["name"] == "python")
-    project = with_probe(make_project, {"python": {"sha256": "1" * 64}})
-    stopped(project, f"hash python {'1' * 47}… {python['sha256'][:47]}…")
-
-
-def test_a_package_that_left_the_channel_is_told(make_project, built_channel, tmp_path: Path) -> None:
+def test_a_package_that_left_the_channel_ends_the_study(make_project, built_channel, tmp_path: Path) -> None:
     file = next(name for name in built_channel.records if name.startswith("probe-1.0-"))
     server = serve(built_channel.without(file, tmp_path / "channel"))
     smaller = next(server)
@@ -73,9 +84,25 @@ def test_a_package_that_left_the_channel_is_told(make_project, built_channel, tm
         complete = type(smaller)(built_channel.folder, built_channel.records, smaller.url)
         project = make_project(channel=complete)
         project.add_environment("bench", PROBE)
-        stopped(project, "version probe 1.0 2.0")
+        line = ended(project, project.snakemake())
+        assert line.startswith("tracelock: error: bench: its pin cannot be installed: probe-1.0-0.conda is not there")
     finally:
         server.close()
+
+
+def test_the_same_release_with_other_bytes_is_told_by_its_hash(make_project, channel) -> None:
+    # What was built is held against a lock whose author had another archive of the release.
+    python = next(r for r in channel.records.values() if r["name"] == "python")
+    project = with_probe(make_project)
+    assert project.snakemake(CHECK).returncode == 0
+    prefix = prefix_of(project)
+    lock = project.lock("bench")
+    lock.write_text(lock.read_text().replace(python["sha256"], "e1" * 32))
+    done = project.tracelock("env", "gate", str(prefix), str(lock))
+    assert done.returncode == 1
+    assert f"hash python {('e1' * 32)[:47]}… {python['sha256'][:47]}…".split() in [
+        r.split() for r in done.stdout.splitlines()
+    ]
 
 
 def test_allow_unlocked_goes_on_and_marks(make_project) -> None:

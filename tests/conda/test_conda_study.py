@@ -41,14 +41,17 @@ def test_a_study_in_a_locked_environment_and_its_restored_twin(make_project, tmp
     text = (project.folder / snapshot / "environment.yml").read_text(encoding="utf-8")
     assert "prefix:" not in text
     assert str(tmp_path) not in text
-    restored = project.tracelock("env", "restore", snapshot, "--prefix", "wieder da ü")
+    refused = project.tracelock("env", "restore", snapshot, "--prefix", "wieder da ü")
+    assert refused.returncode == 2
+    assert "name another folder, such as --prefix wieder-da-ü" in refused.stderr
+    restored = project.tracelock("env", "restore", snapshot, "--prefix", "wieder-da-ü")
     assert restored.returncode == 0, restored.stderr
-    same = project.tracelock("env", "diff", snapshot, "wieder da ü", "--exit-code")
+    same = project.tracelock("env", "diff", snapshot, "wieder-da-ü", "--exit-code")
     assert same.returncode == 0, same.stdout
-    gate = project.tracelock("env", "gate", "wieder da ü", str(project.lock("bench")), "--deep")
+    gate = project.tracelock("env", "gate", "wieder-da-ü", str(project.lock("bench")), "--deep")
     assert gate.returncode == 0, gate.stdout + gate.stderr
     assert check["digest"][:12] in gate.stdout
-    started = project.run("wieder da ü/bin/python", "-c", "import torch; print(torch.ones(2).sum().item())")
+    started = project.run("wieder-da-ü/bin/python", "-c", "import torch; print(torch.ones(2).sum().item())")
     assert started.stdout.strip() == "2.0", started.stderr
 
     again = project.snakemake()

@@ -68,7 +68,7 @@ def diff(
     for manifest in manifests:
         for warning in manifest.warnings:
             print(f"warning: {warning}", file=sys.stderr)
-    print(_as_json(changes, facts) if json else _as_text(manifests, changes, facts))
+    print(_as_json(manifests, changes, facts) if json else _as_text(manifests, changes, facts))
     if exit_code and changes:
         raise typer.Exit(1)
 
@@ -84,11 +84,19 @@ def _machine_changes(first: Path, second: Path) -> list[tuple[str, str, str]]:
     return compare_machines(*(read_json(path, "machine") for path in files))
 
 
-def _as_json(changes: tuple[Change, ...], facts: list[tuple[str, str, str]]) -> str:
+def _as_json(
+    manifests: tuple[Manifest, Manifest], changes: tuple[Change, ...], facts: list[tuple[str, str, str]]
+) -> str:
     from tracelock.io import schema, stable_json
 
     machine = [{"fact": name, "before": before, "after": after} for name, before, after in facts]
-    document = {"schema": schema("envdiff"), "changes": [change.to_json() for change in changes], "machine": machine}
+    unread = {manifest.label: list(manifest.unread) for manifest in manifests if manifest.unread}
+    document = {
+        "schema": schema("envdiff"),
+        "changes": [change.to_json() for change in changes],
+        "machine": machine,
+        "unread": unread,
+    }
     return stable_json(document).rstrip()
 
 
@@ -100,10 +108,23 @@ def _as_text(
     first, second = (f"{m.label} ({m.source}, {len(m.packages)} packages)" for m in manifests)
     parts = [f"A: {first}\nB: {second}"]
     rows = [(c.tier, c.what, c.name, c.before or "–", c.after or "–") for c in changes]
-    parts.append(text_table(("speed", "what", "package", "A", "B"), rows) if rows else "the same packages")
+    parts.append(text_table(("speed", "what", "package", "A", "B"), rows) if rows else _same(manifests))
     if facts:
         parts.append(text_table(("machine", "A", "B"), facts))
     return "\n\n".join(parts)
+
+
+def _same(manifests: tuple[Manifest, Manifest]) -> str:
+    """Return what may be said where nothing differs: a file that was not read may differ."""
+    unread = list(dict.fromkeys(name for manifest in manifests for name in manifest.unread))
+    known = f"no difference in what was read; unknown, because not read: {', '.join(unread)}"
+    silent = sorted({p.name for m in manifests for p in m.packages if not (p.version or p.constraint or p.direct_url)})
+    if unread:
+        return known
+    if silent:
+        shown = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
+        return f"the same packages, as far as versions are stated; not stated for {shown}"
+    return "the same packages"
 
 
 def restore(

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracelock.envs.installed import Installed, without_login
+from tracelock.envs.installed import Installed
 
 _HEAD = re.compile(r"==> (\S+ \S+) <==")
+_SUBDIR = r"(?:noarch|(?:linux|osx|win)-\w+)"
 _SPECS = re.compile(r"# (update|remove|neutered|install) specs: (.*)")
 
 
@@ -30,7 +31,18 @@ def asked_for(installed: Installed) -> dict[str, Any]:
 def _requested(record: Mapping[str, Any]) -> str | None:
     found = record.get("requested_spec") or ", ".join(map(str, record.get("requested_specs") or ()))
     # A client that installs a list of files records the file itself, which was asked for by nobody.
-    return without_login(str(found)) if found and str(found) != "None" else None
+    return without_address(str(found)) if found and str(found) != "None" else None
+
+
+def without_address(text: str) -> str:
+    """Return what was asked for without the address of a mirror; a channel of anaconda.org keeps its name.
+
+    From an explicit list conda asks for ``http://host/linux-64::python==3.11.7=0_cpython``, older clients for the
+    archive's address. Where a package came from stands in its own entry and in the lock.
+    """
+    text = re.sub(rf"https?://conda\.anaconda\.org/([\w.-]+)(?:/{_SUBDIR})?::", r"\1::", text)
+    text = re.sub(r"[a-z]+://[^\s,'\"]*?::", "", text)
+    return re.sub(r"[a-z]+://[^\s,'\"]*?([^\s,'\"/]*)(?=[\s,'\"]|$)", r"\1", text)
 
 
 def read_history(prefix: Path) -> Iterator[dict[str, Any]]:
@@ -60,14 +72,15 @@ def _spec_list(text: str) -> list[str]:
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return [spec.strip() for spec in text.split(",") if spec.strip()]
-    return [str(spec) for spec in value] if isinstance(value, (list, tuple)) else [str(value)]
+        return [without_address(spec.strip()) for spec in text.split(",") if spec.strip()]
+    return [without_address(str(spec)) for spec in value] if isinstance(value, (list, tuple)) else [str(value)]
 
 
 def without_paths(text: str, prefix: Path) -> str:
-    """Return a command with the prefix and the folders before a file's name taken out."""
+    """Return a command with the prefix, a mirror's address and the folders before a file's name taken out."""
     text = text.replace(str(prefix), "PREFIX").replace(str(prefix.resolve()), "PREFIX")
     text = re.sub(r"(--prefix|-p)([ =])(?:'[^']*'|\"[^\"]*\"|\S+)", r"\1\2PREFIX", text)
+    text = re.sub(r"[a-z]+://(?!conda\.anaconda\.org/)[^\s'\"]*?([^\s'\"/]*)/?(?=[\s'\"]|$)", r"\1", text)
     return re.sub(r"(?<![\w:/.])(?:/[^\s/'\"]+)*/([^\s/'\"]+)", r"\1", text)
 
 

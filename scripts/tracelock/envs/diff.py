@@ -11,7 +11,7 @@ from tracelock.envs.manifest import Manifest
 from tracelock.envs.package import Package, pip_name, speed_rank, speed_tier
 from tracelock.envs.versions import satisfies
 
-What = Literal["added", "removed", "version", "build", "hash", "source", "manager"]
+What = Literal["added", "removed", "version", "build", "hash", "source", "manager", "option"]
 
 # One program under two names.
 _ALIASES = {"pytorch": "torch", "matplotlib-base": "matplotlib", "pytorch-triton": "triton", "torchtriton": "triton"}
@@ -55,6 +55,7 @@ def compare_manifests(first: Manifest, second: Manifest) -> tuple[Change, ...]:
     for key in before.keys() & after.keys():
         changes += _changed(before[key], after[key])
     changes += _python(first, second)
+    changes += _options(first, second)
     return tuple(sorted(changes, key=lambda change: (speed_rank(change.name), change.manager, change.what)))
 
 
@@ -65,7 +66,8 @@ def _change(what: What, package: Package, before: str | None, after: str | None)
 def _label(package: Package) -> str:
     if source := _source(package):
         return source
-    return " ".join(filter(None, (package.version or package.constraint or "any version", package.build)))
+    stated = package.version or ("any version" if package.constraint == "*" else package.constraint)
+    return " ".join(filter(None, (stated or "version not stated", package.build)))
 
 
 def _moved(gone: dict[tuple[str, str], Package], new: dict[tuple[str, str], Package]) -> Iterator[Change]:
@@ -139,6 +141,17 @@ def _python(first: Manifest, second: Manifest) -> Iterator[Change]:
     is_package = any(p.key == ("conda", "python") for p in (*first.packages, *second.packages))
     if before and after and before != after and not is_package:
         yield Change("version", "python", "venv", "python", before, after)
+
+
+def _options(first: Manifest, second: Manifest) -> Iterator[Change]:
+    """Yield what only one side tells pip beside the packages: another index, ``--pre``, a file of constraints."""
+    both = set(first.options) & set(second.options)
+    for option in first.options:
+        if option not in both:
+            yield Change("option", option, "pip", "other", option, None)
+    for option in second.options:
+        if option not in both:
+            yield Change("option", option, "pip", "other", None, option)
 
 
 def _python_version(manifest: Manifest) -> str | None:

@@ -6,27 +6,40 @@ Unlike `tracelock.envs.spec`, which reads the project's own files strictly, this
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tracelock.envs.installed import without_login
-from tracelock.envs.package import Package, pip_name
+from tracelock.envs.package import Package
+from tracelock.envs.pip_lines import PipLines
 from tracelock.envs.spec import Dependency, parse_dependency
 from tracelock.errors import Problem, TracelockError
-from tracelock.safe_yaml import compose, line_of
-
-_VCS = re.compile(
-    r"(?:(?P<name>[\w.-]+)(?:\[[^\]]*\])?\s*@\s*)?(?P<vcs>git|hg|svn|bzr)\+(?P<url>[^\s#]+)(?:#(?P<tail>\S+))?"
-)
-_PIP = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?P<rest>.*)")
+from tracelock.safe_yaml import compose, line_of, shortened
 
 
-def read_exported(path: Path, text: str) -> tuple[list[Package], list[Problem]]:
-    """Return the packages of an ``environment.yml`` and what was odd about it.
+@dataclass(frozen=True)
+class Exported:
+    """What an ``environment.yml`` asks for.
+
+    Parameters
+    ----------
+    options, unread
+        Lines of its pip section that change what is installed without naming a package; files not read.
+    """
+
+    name: str | None
+    channels: tuple[str, ...]
+    packages: tuple[Package, ...]
+    options: tuple[str, ...]
+    unread: tuple[str, ...]
+    warnings: tuple[Problem, ...]
+
+
+def read_exported(path: Path, text: str, platform: str) -> Exported:
+    """Return the packages of an ``environment.yml`` for a platform, and what was odd about it.
 
     Raises
     ------
@@ -40,17 +53,35 @@ def read_exported(path: Path, text: str) -> tuple[list[Package], list[Problem]]:
         raise TracelockError(Problem(str(path), "has no list of dependencies", "expected an environment.yml"))
     warnings = []
     if "prefix" in top:
-        what = f"names a folder of whoever wrote it: prefix: {top['prefix'].value}"
+        what = f"names a folder of whoever wrote it: prefix: {shortened(top['prefix'].value)}"
         warnings.append(Problem(f"{path}:{line_of(top['prefix'])}", what, "it was ignored; remove the line"))
-    return _without_doubles(list(_packages(path, dependencies, warnings)), path, warnings), warnings
+    found = list(_packages(path, dependencies, warnings))
+    lines = PipLines(platform, _python(found))
+    _pip_section(path, dependencies, lines)
+    warnings += [*lines.bad, *lines.warnings]
+    packages = _without_doubles([*found, *lines.packages], path, warnings)
+    options, unread = tuple(dict.fromkeys(lines.options)), tuple(dict.fromkeys(lines.unread))
+    name = top.get("name")
+    channels = top.get("channels")
+    return Exported(
+        name=name.value if isinstance(name, yaml.ScalarNode) else None,
+        channels=_words(channels),
+        packages=tuple(packages),
+        options=options,
+        unread=unread,
+        warnings=tuple(warnings),
+    )
+
+
+def _words(node: yaml.Node | None) -> tuple[str, ...]:
+    items = node.value if isinstance(node, yaml.SequenceNode) else ()
+    return tuple(item.value for item in items if isinstance(item, yaml.ScalarNode))
 
 
 def _packages(path: Path, node: yaml.SequenceNode, warnings: list[Problem]) -> Iterator[tuple[int, Package]]:
     for item in node.value:
         where = f"{path}:{line_of(item)}"
-        if isinstance(item, yaml.MappingNode):
-            yield from _pip_packages(path, item, warnings)
-        elif isinstance(item, yaml.ScalarNode):
+        if isinstance(item, yaml.ScalarNode):
             try:
                 yield line_of(item), conda_requirement(parse_dependency(item.value, line_of(item)))
             except ValueError as error:
@@ -69,46 +100,22 @@ def conda_requirement(asked: Dependency) -> Package:
     )
 
 
-def _pip_packages(path: Path, node: yaml.MappingNode, warnings: list[Problem]) -> Iterator[tuple[int, Package]]:
-    for key, value in node.value:
-        items: list[Any] = value.value if key.value == "pip" and isinstance(value, yaml.SequenceNode) else []
-        for item in items:
-            text = str(item.value).split(" #")[0].strip()
-            package = pip_requirement_package(text)
-            if package:
-                yield line_of(item), package
-            elif not text.startswith("-"):
-                warnings.append(Problem(f"{path}:{line_of(item)}", f"'{text}' is no requirement", "it was left out"))
+def _python(found: Sequence[tuple[int, Package]]) -> str | None:
+    """Return the version of Python that the file asks for, as far as it says one: markers ask about it."""
+    asked = next((package for _, package in found if package.name == "python"), None)
+    said = re.match(r"=*(\d+\.\d+(?:\.\d+)?)", (asked.version or asked.constraint or "") if asked else "")
+    return said[1] if said else None
 
 
-def pip_requirement_package(text: str) -> Package | None:
-    """Return the package of a line of a pip section, or ``None`` for an option or what is no requirement.
-
-    A repository without a name takes that of its folder, as ``git+https://host/someone/apex.git``.
-    """
-    text = re.sub(r"^(-e|--editable)[ =]", "", text).strip()
-    if found := _VCS.match(text):
-        return _vcs_package(found)
-    found = _PIP.fullmatch(text.partition(";")[0].strip())
-    if not found:
-        return None
-    name, rest = pip_name(found["name"]), found["rest"].replace(" ", "")
-    if rest.startswith("@"):
-        url, _, tail = rest[1:].partition("#")
-        sha = re.search(r"sha256=([0-9a-f]{64})", tail)
-        return Package(name, None, "pip", sha256=sha[1] if sha else None, direct_url={"url": url, "archive_info": {}})
-    exact = re.fullmatch(r"={2,3}([\w.+!-]+)", rest)
-    return Package(name, exact[1] if exact else None, "pip", constraint=None if exact else rest or "*")
-
-
-def _vcs_package(found: re.Match[str]) -> Package:
-    address, _, revision = (
-        found["url"].rpartition("@") if "@" in found["url"].rpartition("/")[2] else (found["url"], "", "")
-    )
-    egg = re.search(r"egg=([\w.-]+)", found["tail"] or "")
-    name = found["name"] or (egg[1] if egg else address.rstrip("/").rpartition("/")[2].removesuffix(".git"))
-    vcs = {"vcs": found["vcs"], "commit_id": revision or None}
-    return Package(pip_name(name), None, "pip", direct_url={"url": without_login(address), "vcs_info": vcs})
+def _pip_section(path: Path, node: yaml.SequenceNode, lines: PipLines) -> None:
+    for section in (item for item in node.value if isinstance(item, yaml.MappingNode)):
+        for key, value in section.value:
+            items: list[Any] = value.value if key.value == "pip" and isinstance(value, yaml.SequenceNode) else []
+            for item in items:
+                if isinstance(item, yaml.ScalarNode):
+                    lines.take(path, line_of(item), item.value)
+                else:
+                    lines.warnings.append(Problem(f"{path}:{line_of(item)}", "pip: expected a word", "it was left out"))
 
 
 def _without_doubles(found: list[tuple[int, Package]], path: Path, warnings: list[Problem]) -> list[Package]:

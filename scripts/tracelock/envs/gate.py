@@ -180,8 +180,9 @@ def _ordered(found: Iterable[Difference]) -> tuple[Difference, ...]:
 
 
 def file_identity(path: Path) -> dict[str, str]:
-    """Return name and SHA-256 of a lock, for the record of what was compared."""
-    return {"file": path.name, "sha256": file_digest(path)}
+    """Return name and SHA-256 of a lock, for the record of what was compared (``pixi.lock@cuda`` is one in a file)."""
+    file = path if path.exists() else path.with_name(path.name.rpartition("@")[0])
+    return {"file": path.name, "sha256": file_digest(file)}
 
 
 def gate_problem(environment: str, check: Check) -> Problem:

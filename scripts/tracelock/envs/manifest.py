@@ -14,13 +14,14 @@ from urllib.parse import unquote, urlsplit
 
 from tracelock.envs.installed import read_installed
 from tracelock.envs.package import Package, conda_name
-from tracelock.envs.requirements import read_requirements
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import read_json
 
-Source = Literal["prefix", "lock", "pin", "snapshot", "yaml", "requirements"]
+Source = Literal["prefix", "lock", "pin", "snapshot", "yaml", "requirements", "uv", "pixi"]
 
-_EXPECTED = "a prefix, a snapshot, a conda-lock or pin file, an environment.yml or a requirement file"
+_EXPECTED = (
+    "a prefix, a snapshot, a conda-lock or pin file, an environment.yml, uv.lock, pixi.lock or a requirement file"
+)
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _ARCHIVE = re.compile(r"(?P<stem>.+)\.(?:conda|tar\.bz2)$")
 
@@ -41,6 +42,8 @@ class Manifest:
         Version of Python where it is no package of the environment.
     warnings
         What was odd about the source and how it was taken.
+    options, unread
+        Of pip: what changes the packages that are installed without naming one; what is named and was not read.
     """
 
     source: Source
@@ -48,6 +51,8 @@ class Manifest:
     packages: tuple[Package, ...]
     python: str | None = None
     warnings: tuple[Problem, ...] = ()
+    options: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def read_manifest(path: Path, platform: str | None = None) -> Manifest:
@@ -57,9 +62,10 @@ def read_manifest(path: Path, platform: str | None = None) -> Manifest:
     ----------
     path
         A conda prefix, a venv, a snapshot's folder or its packages.json, a conda-lock file, a pin file, an
-        environment.yml, or a requirement file with pinned versions.
+        environment.yml, a uv.lock, a pixi.lock (``pixi.lock@cuda`` for one of its environments), or a requirement
+        file, such as ``pip freeze`` writes.
     platform
-        Of a lock for several platforms; needed only then.
+        Of a lock for several platforms, and of environment markers; this machine's if ``None``.
 
     Raises
     ------
@@ -68,24 +74,71 @@ def read_manifest(path: Path, platform: str | None = None) -> Manifest:
     """
     if path.is_dir():
         return _read_folder(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
-    text, warnings = decode(path, data)
+    environment = None
+    if "@" in path.name and not path.exists():
+        name, _, environment = path.name.rpartition("@")
+        path = path.with_name(name)
+    text, warnings = _text_of(path)
+    wanted = platform or this_platform()
     if is_pin(text):
         return read_pin(path, text)
     if path.suffix == ".json":
         return read_snapshot(path)
-    if re.search(r"^package:", text, re.MULTILINE) and re.search(r"^metadata:", text, re.MULTILINE):
+    if _is(text, r"^package:", r"^metadata:"):
         return read_conda_lock(path, platform)
-    if re.search(r"^dependencies:", text, re.MULTILINE):
-        packages, more = _reader("exported").read_exported(path, text)
-        return Manifest("yaml", str(path), tuple(packages), warnings=tuple(warnings + more))
-    if re.search(r"^[\w.-]+==", text, re.MULTILINE):
-        packages = [Package(r.name, r.version, "pip") for r in read_requirements(path)]
-        return Manifest("requirements", str(path), tuple(packages))
-    raise TracelockError(Problem(str(path), "describes no environment that is known", f"expected {_EXPECTED}"))
+    return _read_text(path, text, wanted, environment, warnings)
+
+
+def _read_text(path: Path, text: str, platform: str, environment: str | None, warnings: list[Problem]) -> Manifest:
+    """Read what is told by its content, not by its name: people rename files."""
+    found: Manifest
+    if _is(text, r"^environments:", r"^packages:", r"^version: "):
+        found = _reader("pixi").read_pixi(path, text, platform, environment)
+    elif _is(text, r"^version = ", r"^\[\[package\]\]"):
+        found = _reader("uv").read_uv(path, text, platform)
+    elif _is(text, r"^dependencies:"):
+        found = _read_yaml(path, text, platform, warnings)
+    else:
+        found = _read_pip(path, text, platform, warnings)
+    return found
+
+
+def _is(text: str, *patterns: str) -> bool:
+    return all(re.search(pattern, text, re.MULTILINE) for pattern in patterns)
+
+
+def _text_of(path: Path) -> tuple[str, list[Problem]]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
+    return decode(path, data)
+
+
+def _read_yaml(path: Path, text: str, platform: str, warnings: list[Problem]) -> Manifest:
+    found = _reader("exported").read_exported(path, text, platform)
+    more = {"options": found.options, "unread": found.unread}
+    return Manifest("yaml", str(path), found.packages, warnings=(*warnings, *found.warnings), **more)
+
+
+def _read_pip(path: Path, text: str, platform: str, warnings: list[Problem]) -> Manifest:
+    """Read a requirement file; a file of which no line can be one is no environment."""
+    lines = _reader("pip_lines").PipLines(platform)
+    lines.read(path, text)
+    stated = path.suffix in (".txt", ".in", ".lock") or re.search(r"^[\w.-]+(\[.*\])?\s*(==|@)", text, re.MULTILINE)
+    if not lines.packages or lines.bad or not stated:
+        more = [str(problem) for problem in lines.bad[:1]] if lines.packages and stated else []
+        what = "describes no environment that is known"
+        raise TracelockError(Problem(str(path), what, "; ".join([*more, f"expected {_EXPECTED}"])))
+    packages = {package.name: package for _, package in lines.packages}
+    return Manifest(
+        "requirements",
+        str(path),
+        tuple(packages.values()),
+        warnings=(*warnings, *lines.warnings),
+        options=tuple(dict.fromkeys(lines.options)),
+        unread=tuple(dict.fromkeys(lines.unread)),
+    )
 
 
 def _read_folder(path: Path) -> Manifest:
@@ -118,9 +171,7 @@ def _reader(module: str) -> Any:
         return import_module(f"tracelock.envs.{module}")
     except ImportError as error:
         hint = "give the pin file, or run it with the Python of tracelock"
-        raise TracelockError(
-            Problem("", f"a YAML file needs {error.name}, which is not installed here", hint)
-        ) from None
+        raise TracelockError(Problem("", f"this file needs {error.name}, which is not installed here", hint)) from None
 
 
 def this_platform() -> str:

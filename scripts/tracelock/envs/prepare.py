@@ -11,11 +11,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tracelock.envs.clients import HINT, SNAKEMAKE_NEEDS, Client, failed, find_clients
+from tracelock.envs.guard import Guard, guard_this_process
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 
 LOCK_NAME = ".tracelock-environments.lock"
@@ -31,18 +30,6 @@ HELD = "TRACELOCK_ENVIRONMENTS_HELD"
 DEFAULT_PREFIX = Path(".snakemake/conda")
 _CACHE = ".packages-"
 _CUDA = "11.8"
-
-# Snakemake installs the loose yaml when the pin fails, warns, and exits with 0. This refuses the second call.
-_GUARD = """#!/bin/sh
-if [ "$1 $2" = "env create" ]; then
-  for word in "$@"; do
-    case "$word" in *.yaml) [ ! -e "${{word%.yaml}}.pin.txt" ] || {{
-      echo "tracelock: the pin could not be installed, and nothing else is installed in its place" >&2; exit 1; }};;
-    esac
-  done
-fi
-exec {conda} "$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -72,9 +59,13 @@ def prepare(request: Request, variables: Mapping[str, str] | None = None) -> Non
     """
     variables = dict(os.environ if variables is None else variables)
     conda = snakemake_conda(variables)
-    with creation_lock(request.prefix) as lock, _cache(request.prefix, variables) as cache, _guard(conda) as guard:
-        path = f"{guard}{os.pathsep}{variables.get('PATH', os.defpath)}"
-        _run(_command(request), {**creation_variables(variables), **cache, "PATH": path, HELD: "1"}, lock)
+    guard = Guard(conda.path)
+    try:
+        with creation_lock(request.prefix) as lock, _cache(request.prefix, variables) as cache:
+            path = f"{guard.folder}{os.pathsep}{variables.get('PATH', os.defpath)}"
+            _run(_command(request), {**creation_variables(variables), **cache, "PATH": path, HELD: "1"}, lock, guard)
+    finally:
+        guard.close()
 
 
 def snakemake_conda(variables: Mapping[str, str]) -> Client:
@@ -113,7 +104,7 @@ def _command(request: Request) -> list[str]:
     return [*command, *request.arguments]
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str], lock: int) -> None:
+def _run(command: Sequence[str], variables: Mapping[str, str], lock: int, guard: Guard) -> None:
     """Run Snakemake with what it says passed on, and remember that for the explanation if it fails."""
     process = subprocess.Popen(
         command, stdin=lock, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(variables)
@@ -123,6 +114,8 @@ def _run(command: Sequence[str], variables: Mapping[str, str], lock: int) -> Non
         for line in process.stdout or ():
             sys.stderr.write(line)
             said.append(line)
+    if reason := guard.failure():
+        raise TracelockError(reason, EXIT_FAILED)
     if process.returncode:
         raise failed("the environments could not be created", "".join(said))
 
@@ -153,7 +146,7 @@ def hold(prefix: Path, say: Callable[[str], None] | None = None) -> Callable[[],
     return release
 
 
-def hold_for(workflow: Any) -> Callable[[], None]:
+def hold_for(workflow: Any, failure: Path, fall_back: bool = False) -> Callable[[], None]:
     """Take the lock for Snakemake's own creation of environments and return what gives it back.
 
     Parameters
@@ -161,11 +154,17 @@ def hold_for(workflow: Any) -> Callable[[], None]:
     workflow
         The object of that name in a Snakefile. Nothing is taken where it creates no environments: without conda, and
         in the processes that Snakemake starts for its jobs.
+    failure
+        Where the line goes that says which pin could not be installed and why; absent if all could.
+    fall_back
+        Whether Snakemake may then solve the yaml instead.
     """
     settings = workflow.deployment_settings
     if not workflow.is_main_process or "conda" not in {str(method) for method in settings.deployment_method}:
         return lambda: None
-    return hold(Path(settings.conda_prefix or DEFAULT_PREFIX))
+    release = hold(Path(settings.conda_prefix or DEFAULT_PREFIX))
+    guard_this_process(failure, fall_back)
+    return release
 
 
 def _acquire(prefix: Path, say: Callable[[str], None]) -> int:
@@ -220,13 +219,3 @@ def _cache(prefix: Path, variables: Mapping[str, str]) -> Iterator[Mapping[str, 
         yield {"CONDA_PKGS_DIRS": str(folder)}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _guard(conda: Client) -> Iterator[Path]:
-    """Yield a folder for the head of PATH whose `conda` does all that conda does but solve a yaml that has a pin."""
-    with tempfile.TemporaryDirectory(prefix="tracelock-conda-") as name:
-        program = Path(name) / "conda"
-        program.write_text(_GUARD.format(conda=shlex.quote(str(conda.path))), encoding="utf-8")
-        program.chmod(0o755)
-        yield Path(name)

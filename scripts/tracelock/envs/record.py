@@ -122,7 +122,16 @@ def _merged(paths: Sequence[Path], installed: Installed) -> dict[str, Requiremen
         if path.suffix in (".yml", ".yaml") or path.name.endswith(".pin.txt"):
             what = f"is a lock for conda, but {installed.prefix} is a venv"
             raise TracelockError(Problem(str(path), what, "name its requirement files with hashes"))
-    return merge([read_requirements(path, installed.python) for path in paths])
+    return merge([_pinned(path, installed.python) for path in paths])
+
+
+def _pinned(path: Path, python: str | None) -> tuple[Requirement, ...]:
+    """Return what a venv's lock pins: a ``uv.lock``, or a requirement file whose every line pins one version."""
+    if path.name == "uv.lock":
+        from tracelock.envs.uv import uv_requirements  # needs Python 3.11
+
+        return uv_requirements(path, this_platform(), python)
+    return read_requirements(path, python)
 
 
 def locked_packages(files: Sequence[Path], platform: str | None) -> tuple[Package, ...]:
@@ -136,8 +145,8 @@ def locked_packages(files: Sequence[Path], platform: str | None) -> tuple[Packag
     if len(files) != 1:
         raise TracelockError(Problem("--lock", f"a conda prefix has one lock, {len(files)} were given"))
     manifest = read_manifest(files[0], platform)
-    if manifest.source not in ("lock", "pin"):
-        raise TracelockError(Problem(manifest.label, "is neither a conda-lock file nor a pin file"))
+    if manifest.source not in ("lock", "pin", "pixi"):
+        raise TracelockError(Problem(manifest.label, "is neither a conda-lock file nor a pin file nor a pixi.lock"))
     return manifest.packages
 
 

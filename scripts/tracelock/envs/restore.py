@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,7 @@ def _read(folder: Path) -> _Snapshot:
 
 def _build_conda(snapshot: _Snapshot, prefix: Path, program: str | None) -> None:
     client = find_client(program)
+    _check_name(client, prefix)
     lost = [p.name for p in snapshot.packages if p.manager == "conda" and not p.url]
     if lost:
         what = f"does not tell where {', '.join(lost)} came from"
@@ -103,6 +105,16 @@ def _build_conda(snapshot: _Snapshot, prefix: Path, program: str | None) -> None
         listed.write_text(_mirrored(snapshot.explicit), encoding="utf-8")
         _run(_create_command(client, listed, prefix), f"{client.kind} could not build {prefix}")
     _install(prefix, [package for package in snapshot.packages if package.manager == "pip"], {})
+
+
+def _check_name(client: Client, prefix: Path) -> None:
+    """Refuse what conda would refuse after everything was downloaded: some characters in the folder's name."""
+    name = prefix.resolve().name
+    bad = sorted(set(name) & set("#/ :"))
+    if client.kind != "micromamba" and bad:
+        plain = re.sub(r"[#/ :]+", "-", name)
+        what = f"conda takes no environment whose folder's name has {', '.join(map(repr, bad))} in it"
+        raise TracelockError(Problem(str(prefix), what, f"name another folder, such as --prefix {plain}"))
 
 
 def _mirrored(explicit: str) -> str:

@@ -66,6 +66,9 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     console.print(_tail(log), markup=False)
     console.print(f"[bold]The study did not finish[/bold]; Snakemake's log: {log}")
     _report_what_is_there(layout)
+    environment = folder / "logs" / "environment-failure.txt"
+    if environment.is_file():  # the reason, after all that Snakemake said
+        console.print(f"tracelock: error: {environment.read_text(encoding='utf-8').strip()}", markup=False)
     return Outcome(folder, EXIT_FAILED, ran=True)
 
 

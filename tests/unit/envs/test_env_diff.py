@@ -145,6 +145,7 @@ def test_an_export_is_read_with_everything_that_people_have_in_it(tmp_path: Path
     assert told == [
         "names a folder of whoever wrote it: prefix: /home/me/envs/x",
         "'???' is no requirement",
+        "'-e .' is a folder of its writer's machine",
         "numpy stands here a second time and asks for something else",
     ]
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from prefixes import SITE, conda_prefix, conda_record, pip_install, venv
 
-from tracelock.envs.asked import asked_for, channel_priority, read_history, without_paths
+from tracelock.envs.asked import asked_for, channel_priority, read_history, without_address, without_paths
 from tracelock.envs.installed import read_installed
 from tracelock.envs.machine import git_state, machine_facts, virtual_packages
 from tracelock.envs.manifest import read_manifest
@@ -169,16 +169,32 @@ def test_what_was_asked_for_is_kept_without_the_paths_of_who_asked(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("http://host:8000/linux-64::python==3.11.7=0_cpython", "python==3.11.7=0_cpython"),
+        ("https://conda.anaconda.org/conda-forge/noarch::attrs==23.2.0=0", "conda-forge::attrs==23.2.0=0"),
+        ("https://u:p@host/t/tk-1/c/linux-64/zlib-1.2-h1_0.conda", "zlib-1.2-h1_0.conda"),
+        ("numpy<2", "numpy<2"),
+        ("pytorch::pytorch=2.5.1=py3.10_cuda11.8*", "pytorch::pytorch=2.5.1=py3.10_cuda11.8*"),
+        ("a[url=http://host/c/a-1-0.conda,version='>1']", "a[url=a-1-0.conda,version='>1']"),
+    ],
+)
+def test_what_was_asked_for_never_names_a_mirror(spec: str, expected: str) -> None:
+    assert without_address(spec) == expected
+
+
+@pytest.mark.parametrize(
     ("command", "expected"),
     [
         ("conda create -p '/a b/c' x", "conda create -p PREFIX x"),
         (
             "conda create --prefix=/a/c -c https://host/channel x",
-            "conda create --prefix=PREFIX -c https://host/channel x",
+            "conda create --prefix=PREFIX -c channel x",
         ),
+        ("conda create -c https://conda.anaconda.org/a x", "conda create -c https://conda.anaconda.org/a x"),
     ],
 )
-def test_paths_are_taken_out_and_addresses_are_kept(command: str, expected: str) -> None:
+def test_paths_and_addresses_of_mirrors_are_taken_out(command: str, expected: str) -> None:
     assert without_paths(command, Path("/nowhere")) == expected
 
 
