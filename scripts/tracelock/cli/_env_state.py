@@ -128,22 +128,50 @@ def _same(manifests: tuple[Manifest, Manifest]) -> str:
 
 
 def restore(
-    folder: Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Folder of a snapshot.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SNAPSHOT", help="Folder of a snapshot, or somebody's environment.yml.")
+    ],
     prefix: Annotated[
         Path | None, typer.Option("--prefix", "-p", help="Where to build it (default: restored).")
     ] = None,
     conda: Annotated[str | None, typer.Option(help="conda, mamba or micromamba; the first one found.")] = None,
     python: Annotated[str | None, typer.Option(help="For a venv: the interpreter to make it with.")] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "-n", help="For an environment.yml: say what can be rebuilt, and build nothing."),
+    ] = False,
 ) -> None:
-    """Build an environment again from its snapshot and check that it came out the same."""
+    """Build an environment again from its snapshot and check that it came out the same.
+
+    Of an environment.yml, which has no hashes, it is said first what can be rebuilt and how exactly.
+    """
     from tracelock.envs.restore import restore as build
 
-    restored = build(folder, prefix or Path("restored"), conda, python)
+    if source.suffix in (".yml", ".yaml") and source.is_file():
+        _rebuild(source, prefix or Path("restored"), conda, dry_run)
+        return
+    restored = build(source, prefix or Path("restored"), conda, python)
     for problem in restored.left_out:
         print(f"left out: {problem}", file=sys.stderr)
     for change in restored.notes:
         print(f"note: {change.name}: {change.what} {change.before or '–'} → {change.after or '–'}", file=sys.stderr)
     print(f"{restored.prefix}: built and checked, digest {restored.digest[:12]}")
+
+
+def _rebuild(source: Path, prefix: Path, conda: str | None, dry_run: bool) -> None:
+    from tracelock.envs.rebuild import account, chances, read_export, rebuild
+
+    exported = read_export(source)
+    for warning in exported.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(account(chances(exported)), flush=True)
+    if dry_run:
+        return
+    rebuilt = rebuild(source, prefix, conda)
+    added = sum(change.what == "added" for change in rebuilt.changes)
+    more = f"; {added} packages more than the file names" if added else ""
+    print(f"{rebuilt.prefix}: built; every version and build that the file names is there{more}")
+    print("No hash was compared: the file has none. From now on: tracelock env snapshot", rebuilt.prefix)
 
 
 def gate(

@@ -23,7 +23,10 @@ def doctor(
         bool, typer.Option("--use-conda", help="The run will use conda: its faults are failures.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    root: Annotated[Path, typer.Option("--root", help="The project, which holds envs/.")] = Path(),
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="The project, which holds envs/ (default: this folder, or tracelock's own)."),
+    ] = None,
 ) -> None:
     """Look over this machine before a long run; exit code 1 when something will not work."""
     from tracelock.envs.doctor import diagnose, to_json

@@ -99,11 +99,16 @@ def _settings(facts: Facts, worst: Status) -> Iterator[Line]:
 
 
 def _locks(facts: Facts, worst: Status) -> Iterator[Line]:
-    if facts.problems:
+    if facts.root is None:
+        places = " and ".join(str(folder / "envs") for folder in facts.searched)
+        what = f"no project: {places} hold no environment; this machine alone was looked at"
+        yield Line("locks", worst, what, "run it in a project, or name one: --root FOLDER")
+    elif facts.problems:
         what = f"{len(facts.problems)} problems with yaml, lock and pin; the first: {facts.problems[0]}"
         yield Line("locks", "fail", what, "tracelock env check")
     else:
-        yield Line("locks", "ok", f"{facts.cuda + facts.cpu} environments, whose yaml, lock and pin agree")
+        what = f"{facts.cuda + facts.cpu} environments in {facts.root / 'envs'}, whose yaml, lock and pin agree"
+        yield Line("locks", "ok", what)
 
 
 def _glibc(facts: Facts, worst: Status) -> Iterator[Line]:
@@ -115,7 +120,10 @@ def _glibc(facts: Facts, worst: Status) -> Iterator[Line]:
         what = f"glibc {have}; locked packages need {', '.join(unmet)}"
         yield Line("glibc", worst, what, "use a newer system, or a container with one")
     else:
-        yield Line("glibc", "ok", f"{have} (the locks need {', '.join(facts.glibc_needed) or 'none in particular'})")
+        need = ", ".join(facts.glibc_needed) or "none in particular"
+        yield Line(
+            "glibc", "ok", f"{have} (the locks need {need})" if facts.root else f"{have} (no lock to ask for one)"
+        )
 
 
 def _driver(facts: Facts, worst: Status) -> Iterator[Line]:
@@ -159,6 +167,10 @@ def _capability(text: object) -> tuple[int, int] | None:
 def _disk(facts: Facts, worst: Status) -> Iterator[Line]:
     if facts.free_bytes is None:
         yield Line("disk", "warn", f"how much is free at {facts.prefix} is unknown")
+        return
+    if facts.root is None:
+        what = f"{facts.free_bytes / 1e9:.0f} GB free at {facts.prefix}; an environment with CUDA takes about"
+        yield Line("disk", "ok", f"{what} {CUDA_BYTES / 1e9:.0f} GB, another {CPU_BYTES / 1e9:.0f} GB")
         return
     need = facts.cuda * CUDA_BYTES + facts.cpu * CPU_BYTES
     what = f"{facts.free_bytes / 1e9:.0f} GB free at {facts.prefix}; all environments take about {need / 1e9:.0f} GB"

@@ -41,6 +41,10 @@ class Facts:
         Numbers of environments with and without CUDA.
     problems
         What `env check` says.
+    root
+        The project whose environments were looked at; ``None`` if none was found.
+    searched
+        The folders that were looked in for one.
     """
 
     machine: Mapping[str, Any]
@@ -55,13 +59,28 @@ class Facts:
     cuda: int = 0
     cpu: int = 0
     problems: tuple[Problem, ...] = ()
+    root: Path | None = None
+    searched: tuple[Path, ...] = ()
 
 
-def gather(root: Path, prefix: Path, variables: Mapping[str, str] | None = None) -> Facts:
-    """Return the facts of this machine for the project at `root` with its environments in `prefix`."""
+# The checkout that this package lies in; studies take their environments from there, wherever they are started.
+_OWN = Path(__file__).resolve().parents[3]
+
+
+def gather(asked: Path | None, prefix: Path, variables: Mapping[str, str] | None = None) -> Facts:
+    """Return the facts of this machine for a project with its environments in `prefix`.
+
+    Parameters
+    ----------
+    asked
+        The project; if ``None`` the working folder, or else the checkout that tracelock runs from.
+    """
     variables = dict(os.environ if variables is None else variables)
     clients = tuple(find_clients(variables))
-    devices = [_device(environment.spec) for environment in environments(root).values()]
+    searched = (asked,) if asked is not None else (Path.cwd(), _OWN)
+    root = next((folder for folder in searched if environments(folder)), None)
+    known = environments(root) if root else {}
+    devices = [_device(environment.spec) for environment in known.values()]
     place = _nearest_folder(prefix)
     return Facts(
         machine=machine_facts(),
@@ -72,10 +91,12 @@ def gather(root: Path, prefix: Path, variables: Mapping[str, str] | None = None)
         file_locks=_has_file_locks(place),
         user_site=_user_site(Path(variables.get("HOME", str(Path.home())))),
         variables=variables,
-        glibc_needed=tuple(sorted(_glibc_needed(root))),
+        glibc_needed=tuple(sorted(_glibc_needed(root))) if root else (),
         cuda=devices.count("cuda"),
         cpu=len(devices) - devices.count("cuda"),
-        problems=tuple(check_all(root)),
+        problems=tuple(check_all(root)) if root else (),
+        root=root,
+        searched=searched,
     )
 
 

@@ -67,8 +67,7 @@ def restore(folder: Path, prefix: Path, conda: str | None = None, python: str | 
         then removed again.
     """
     snapshot = _read(folder)
-    if prefix.exists() and (not prefix.is_dir() or any(prefix.iterdir())):
-        raise TracelockError(Problem(str(prefix), "is there already", "name another folder, or remove it"))
+    check_place(prefix)
     try:
         if snapshot.kind == "conda":
             _build_conda(snapshot, prefix, conda)
@@ -95,7 +94,7 @@ def _read(folder: Path) -> _Snapshot:
 
 def _build_conda(snapshot: _Snapshot, prefix: Path, program: str | None) -> None:
     client = find_client(program)
-    _check_name(client, prefix)
+    check_name(client, prefix)
     lost = [p.name for p in snapshot.packages if p.manager == "conda" and not p.url]
     if lost:
         what = f"does not tell where {', '.join(lost)} came from"
@@ -103,11 +102,17 @@ def _build_conda(snapshot: _Snapshot, prefix: Path, program: str | None) -> None
     with tempfile.TemporaryDirectory() as temporary:
         listed = Path(temporary) / "explicit.txt"
         listed.write_text(_mirrored(snapshot.explicit), encoding="utf-8")
-        _run(_create_command(client, listed, prefix), f"{client.kind} could not build {prefix}")
+        run_program(_create_command(client, listed, prefix), f"{client.kind} could not build {prefix}")
     _install(prefix, [package for package in snapshot.packages if package.manager == "pip"], {})
 
 
-def _check_name(client: Client, prefix: Path) -> None:
+def check_place(prefix: Path) -> None:
+    """Refuse a folder in which something stands."""
+    if prefix.exists() and (not prefix.is_dir() or any(prefix.iterdir())):
+        raise TracelockError(Problem(str(prefix), "is there already", "name another folder, or remove it"))
+
+
+def check_name(client: Client, prefix: Path) -> None:
     """Refuse what conda would refuse after everything was downloaded: some characters in the folder's name."""
     name = prefix.resolve().name
     bad = sorted(set(name) & set("#/ :"))
@@ -132,7 +137,7 @@ def _create_command(client: Client, listed: Path, prefix: Path) -> list[str]:
 
 def _build_venv(snapshot: _Snapshot, prefix: Path, python: str | None) -> None:
     interpreter = python or find_python(snapshot.python)
-    _run([interpreter, "-m", "venv", str(prefix)], f"{interpreter} could not make a venv")
+    run_program([interpreter, "-m", "venv", str(prefix)], f"{interpreter} could not make a venv")
     lines = snapshot.explicit.splitlines()
     hashed = {line.partition("==")[0]: line for line in lines if "--hash=" in line and not line.startswith("#")}
     _install(prefix, list(snapshot.packages), hashed)
@@ -186,10 +191,10 @@ def _pip(prefix: Path, lines: Sequence[str]) -> None:
         listed = Path(temporary) / "requirements.txt"
         listed.write_text("\n".join(lines) + "\n", encoding="utf-8")
         options = ["--disable-pip-version-check", "--no-input", "--quiet", "--no-deps"]
-        _run([pip[0], *pip[1:], "install", *options, "-r", str(listed)], f"pip could not complete {prefix}")
+        run_program([pip[0], *pip[1:], "install", *options, "-r", str(listed)], f"pip could not complete {prefix}")
 
 
-def _run(command: list[str], failure: str) -> None:
+def run_program(command: list[str], failure: str) -> None:
     """Run a program; packages of ``~/.local`` and of the caller's PYTHONPATH stay out of its sight."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(

@@ -41,6 +41,7 @@ SOUND = Facts(
     glibc_needed=(">=2.17,<3.0.a0",),
     cuda=2,
     cpu=2,
+    root=Path("/project"),
 )
 
 
@@ -57,7 +58,7 @@ def test_a_sound_machine() -> None:
     assert [(line.name, line.status, line.message) for line in lines] == [
         ("platform", "ok", "linux-64 (Rocky Linux 9.4, x86_64)"),
         ("conda", "ok", "conda 26.1.1 (/opt/conda/bin/conda)"),
-        ("locks", "ok", "4 environments, whose yaml, lock and pin agree"),
+        ("locks", "ok", "4 environments in /project/envs, whose yaml, lock and pin agree"),
         ("glibc", "ok", "2.34 (the locks need >=2.17,<3.0.a0)"),
         ("driver", "ok", "535.104.05 (CUDA 11.8 needs 450.80.02, natively 520.61.05)"),
         ("GPU 0", "ok", "Tesla V100-SXM2-16GB, sm_70, in the cu118 builds' list (sm_37 to sm_90)"),
@@ -221,3 +222,24 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     with pytest.raises(SystemExit) as ended:
         main(["doctor", "--use-conda"])
     assert ended.value.code == 0
+
+
+def test_outside_a_project_the_checkout_of_tracelock_is_looked_at(tmp_path: Path, root: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = gather(None, tmp_path / "envs")
+    assert found.root == root
+    assert found.cuda + found.cpu == len(list((root / "envs").glob("*.yaml")))
+
+
+def test_without_any_project_nothing_is_said_of_environments_that_are_not_there(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(facts_module, "_OWN", tmp_path / "installed")
+    monkeypatch.chdir(tmp_path)
+    found = gather(None, tmp_path / "prefix")
+    said = line(found, "locks", use_conda=False)
+    assert said.status == "warn"
+    assert said.message.startswith(f"no project: {tmp_path}/envs and {tmp_path}/installed/envs hold no environment")
+    assert line(found, "locks").status == "fail"
+    told = " ".join(each.message for each in diagnose(found))
+    assert "agree" not in told
+    assert "0 environments" not in told
+    assert "0 GB, all" not in told
