@@ -111,6 +111,7 @@ SPEAKING: dict[str, Write] = {
     "dominant-operator": simulated(habits=Habits(slow_sample_us=3.0)),
     "step-gaps": simulated(habits=Habits(pause="checkpoint", pause_us=5000.0)),
     "throttling": simulated(clock=0.6),
+    "host-stalls": simulated(habits=Habits(stalls=1.0, stall_us=15_000.0)),
     "few-threads": on_cpu(threads=1, cores=8),
     "oversubscription": on_cpu(threads=32, cores=8),
 }

@@ -6,6 +6,7 @@ import numpy as np
 
 from tracelock.analysis.copying import copyings
 from tracelock.analysis.costs import Bounds, Costs
+from tracelock.analysis.hitches import hitches, idle_gaps
 from tracelock.analysis.intervals import EMPTY, Intervals, clip, intersect, length, subtract, union
 from tracelock.analysis.marked import host_steps
 from tracelock.analysis.names import is_loading, matching
@@ -51,6 +52,8 @@ def costs(known: Prepared) -> Costs | None:
         pauses=pauses(places, steps, busy),
         excess=excess(places),
         optimizer=updating(places, steps),
+        gaps=idle_gaps(places, closed(busy), extent, count) if chain else None,
+        hitches=hitches(places, calls.rows, low, high, count),
     )
 
 

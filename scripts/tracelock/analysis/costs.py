@@ -117,6 +117,29 @@ class Updating:
 
 
 @dataclass(frozen=True)
+class Gaps:
+    """The device's idle time by the length of its gaps."""
+
+    per_step: float  # gaps
+    idle_us: float
+    launching_us: float  # of it, in gaps that are about as long as it takes to launch
+    usual_launch_us: float  # from the begin of one launch to that of the next, median
+
+
+@dataclass(frozen=True)
+class Hitch:
+    """Calls of one name that take far longer than it does as a rule, and wait for no device."""
+
+    name: str
+    steps: int  # in how many steps
+    calls_per_step: float
+    usual_us: float  # what a call takes itself as a rule
+    host_us: float  # beyond that
+    without_worst_us: float  # the same without the step that has most of it
+    rows: tuple[TraceRow, ...]
+
+
+@dataclass(frozen=True)
 class Pause:
     """Long stretches of the steps in which neither device nor operators of the host worked."""
 
@@ -124,6 +147,8 @@ class Pause:
     steps: int  # in how many steps
     host_us: float
     rows: tuple[TraceRow, ...]
+    before_loading: bool = False  # they end where the loader is asked for a batch
+    without_worst_us: float | None = None  # mean over the steps but the one that has most of it; None for one step
 
 
 @dataclass(frozen=True)
@@ -135,6 +160,7 @@ class Excess:
     loading_us: float  # of it, waiting for data
     work: float | None  # calls of operators in the long steps, in units of a usual step; None without any
     rows: tuple[TraceRow, ...]  # the long steps
+    without_worst_us: float | None = None  # `excess_us` less `loading_us` without the longest step
 
 
 @dataclass(frozen=True)
@@ -150,3 +176,5 @@ class Costs:
     pauses: tuple[Pause, ...]
     excess: Excess | None  # None where fewer than three steps are complete
     optimizer: Updating | None  # None where the steps label no optimizer
+    gaps: Gaps | None = None  # None without a device, or where no launch is known
+    hitches: tuple[Hitch, ...] = ()  # the longest first

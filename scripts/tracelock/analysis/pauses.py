@@ -17,6 +17,7 @@ from tracelock.trace.columns import HostKind, Int64
 SHORTEST = 500_000  # ns: dispatching one operator from Python takes a hundredth of it
 LONG_STEP = 1.25  # of the usual step
 NAMED = 48  # gaps
+NEXT = 100_000  # ns: from the end of a gap to the loader's row that it led to
 USUAL = 25  # percentile: every second step may be a long one
 
 
@@ -43,12 +44,24 @@ def pauses(places: Places, steps: HostSteps, busy: Intervals) -> tuple[Pause, ..
     if not len(steps):
         return ()
     gaps_found = _gaps(places, steps, busy)
-    groups: dict[str | None, list[tuple[int, int, int]]] = {}
+    loads = _loading_starts(places)
+    groups: dict[tuple[str | None, bool], list[tuple[int, int, int]]] = {}
     for place, gap in enumerate(gaps_found):
         frame = _frame(places, *gap[1:]) if place < NAMED else None
-        groups.setdefault(frame, []).append(gap)
-    found = [_pause(code, each, len(steps), places.known.origin) for code, each in groups.items()]
+        groups.setdefault((frame, _ends_at(loads, gap[2])), []).append(gap)
+    found = [_pause(key, each, len(steps), places.known.origin) for key, each in groups.items()]
     return tuple(sorted(found, key=lambda pause: -pause.host_us))
+
+
+def _loading_starts(places: Places) -> Int64:
+    host = places.known.trace.host
+    return host.start[matching(places.known.trace.texts, host.name, is_loading)]
+
+
+def _ends_at(starts: Int64, end: int) -> bool:
+    """Return whether a gap that ends at `end` ends with one of `starts`."""
+    after = int(np.searchsorted(starts, end - NEXT))
+    return after < len(starts) and int(starts[after]) <= end + NEXT
 
 
 def _gaps(places: Places, steps: HostSteps, busy: Intervals) -> list[tuple[int, int, int]]:
@@ -68,16 +81,22 @@ def _frame(places: Places, start: int, end: int) -> str | None:
     return places.frame_around(places.known.windows.track, start + edge, end - edge)
 
 
-def _pause(code: str | None, found: list[tuple[int, int, int]], steps: int, origin: int) -> Pause:
+def _pause(key: tuple[str | None, bool], found: list[tuple[int, int, int]], steps: int, origin: int) -> Pause:
+    code, before_loading = key
     worst = sorted(found, key=lambda gap: gap[1] - gap[2])[:3]
+    by_step: dict[int, int] = {}
+    for step, start, end in found:
+        by_step[step] = by_step.get(step, 0) + end - start
     return Pause(
         code=code,
-        steps=len({step for step, _, _ in found}),
-        host_us=sum(end - start for _, start, end in found) / steps / 1000,
+        steps=len(by_step),
+        host_us=sum(by_step.values()) / steps / 1000,
         rows=tuple(
             TraceRow("(nothing recorded)", (start - origin) / 1000, (end - start) / 1000, None, code)
             for _, start, end in worst
         ),
+        before_loading=before_loading,
+        without_worst_us=(sum(by_step.values()) - max(by_step.values())) / (steps - 1) / 1000 if steps > 1 else None,
     )
 
 
@@ -102,7 +121,21 @@ def excess(places: Places) -> Excess | None:
         )
         for step in kept[long]
     )
-    return Excess(int(long.sum()), _beyond(duration, long), _beyond(waited, long), _work(places, kept, long), rows[:3])
+    return Excess(
+        steps=int(long.sum()),
+        excess_us=_beyond(duration, long),
+        loading_us=_beyond(waited, long),
+        work=_work(places, kept, long),
+        rows=rows[:3],
+        without_worst_us=_without_worst(duration, waited, long),
+    )
+
+
+def _without_worst(duration: Int64, waited: Int64, long: npt.NDArray[np.bool_]) -> float:
+    """Return what the long steps but the worst have more than a usual one, waiting for data left out; mean, µs."""
+    more = (duration - _usual(duration)) - (waited - _usual(waited))
+    more = np.sort(more[long])[:-1]
+    return max(0.0, float(more.sum())) / (len(duration) - 1) / 1000
 
 
 def _work(places: Places, kept: npt.NDArray[np.intp], long: npt.NDArray[np.bool_]) -> float | None:

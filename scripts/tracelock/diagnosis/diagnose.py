@@ -14,6 +14,8 @@ from tracelock.diagnosis.model import Diagnosed, Finding
 from tracelock.diagnosis.order import main_causes
 from tracelock.diagnosis.thresholds import Thresholds
 
+UNCERTAIN = 0.03  # of the step: what eight recorded steps differ by from a long run
+
 
 def diagnose(
     analysis: Analysis,
@@ -46,7 +48,20 @@ def diagnose(
 
 
 def _verdict(findings: Sequence[Finding]) -> str:
-    """Return one sentence for a person."""
-    main = findings[0]
-    gain = "" if not main.gain_at_most else f"; removing it saves at most {main.gain_at_most:.0%} of the step"
-    return f"{main.title}{gain}."
+    """Return one sentence for a person; two for causes that lie within each other's uncertainty."""
+    leading = [each for each in findings if _leads(each, findings[0])]
+    if len(leading) > 1:
+        return f"Causes that cost about the same lead: {'; '.join(map(_told, leading))}."
+    return f"{_told(findings[0])}."
+
+
+def _leads(finding: Finding, main: Finding) -> bool:
+    """Return whether a finding is the main one, or cannot be told from it by what its removal should bring."""
+    if finding.gain_estimate is None or main.gain_estimate is None:
+        return finding is main
+    return finding.gain_estimate >= main.gain_estimate - UNCERTAIN
+
+
+def _told(finding: Finding) -> str:
+    gain = "" if not finding.gain_at_most else f"; removing it saves at most {finding.gain_at_most:.0%} of the step"
+    return f"{finding.title}{gain}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from statistics import fmean, median
 
+from tracelock.analysis.costs import Pause
 from tracelock.analysis.model import Operator
 from tracelock.diagnosis.case import Case, Removal
 
+FIRST = 5  # usual waits: a first batch is waited for that long at least while workers start
 SINGLE, MULTI = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
@@ -48,6 +50,36 @@ def wait_us(case: Case) -> float:
 def removal(case: Case) -> Removal:
     """Return what a loader that never lets the loop wait takes out of a step."""
     return Removal(host=wait_us(case))
+
+
+def start_pauses(case: Case) -> tuple[Pause, ...]:
+    """Return the pauses in which worker processes were started, as far as the trace itself tells.
+
+    Nothing is recorded while processes are forked and import; what follows is the wait of a new iterator for its first
+    batch, far longer than the others.
+    """
+    batches, costs = case.analysis.loading, case.costs
+    if costs is None or batches is None or batches.mode != "workers":
+        return ()
+    found = tuple(each for each in costs.pauses if each.before_loading)
+    waits = sorted(each.wait_us for each in batches.waits)
+    if not found or not waits:
+        return ()
+    steps = max(each.steps for each in found)
+    usual = waits[max(0, (len(waits) - steps - 1) // 2)]  # of the steps that begin no epoch
+    return found if len(waits) > steps and waits[-min(steps, len(waits))] >= FIRST * max(usual, 1.0) else ()
+
+
+def traced_startup_us(case: Case) -> float:
+    """Return what starting workers costs a step by the trace alone: the pause, and the wait beyond the usual one."""
+    pauses = start_pauses(case)
+    if not pauses or case.analysis.loading is None:
+        return 0.0
+    waits = sorted(each.wait_us for each in case.analysis.loading.waits)
+    steps = max(each.steps for each in pauses)
+    usual = median(waits[: len(waits) - steps] or waits)
+    waited = sum(max(0.0, wait - usual) for wait in waits[len(waits) - steps :]) / len(waits)
+    return sum(each.host_us for each in pauses) + waited
 
 
 def startup_us(case: Case) -> float:

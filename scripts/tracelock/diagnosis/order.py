@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import confidence, severity
-from tracelock.diagnosis.model import Finding
+from tracelock.diagnosis.model import Evidence, Finding
 from tracelock.diagnosis.rule import Cause, Rule, all_rules
+
+EXPECTED = 0.5  # of `min_gain`: what a bound allows, but nothing is expected to bring, is not shown
+LITTLE = 0.05  # of the step
+MOST = 0.6  # of the estimate: what accounts for less of it is one reason of several
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,16 @@ class Found:
 def main_causes(case: Case) -> list[Found]:
     """Return the causes of a case, the one whose removal should bring most first, without what others explain."""
     found = [Found(rule, cause, _gain(case, cause)) for rule in all_rules() if (cause := rule.examine(case))]
-    explained = {code for each in found for code in each.rule.explains}
-    return _in_order(case, [each for each in found if each.rule.code not in explained and _is_worth(case, each)])
+    found = [each for each in found if _is_worth(case, each)]
+    alone = {each.rule.code: _estimate(case, Removal(), each) for each in found}
+    explained = {code for each in found for code in each.rule.explains if _explains(each, code, alone)}
+    return _in_order(case, [each for each in found if each.rule.code not in explained])
+
+
+def _explains(found: Found, code: str, alone: Mapping[str, float | None]) -> bool:
+    """Return whether a cause accounts for `MOST` of what another one costs: a third of it explains no whole."""
+    own, other = alone[found.rule.code], alone.get(code)
+    return own is None or other is None or own >= MOST * other
 
 
 def _gain(case: Case, cause: Cause) -> float | None:
@@ -72,21 +84,41 @@ def _in_order(case: Case, found: Iterable[Found]) -> list[Found]:
     because the loader holds the host up.
     """
     left, kept = list(found), list[Found]()
-    removed, likely = Removal(), Removal()
+    likely = Removal()
     while left:
         valued = [replace(each, estimate=_estimate(case, likely, each)) for each in left]
         best = min(valued, key=_rank)
         left = [each for each in left if each.rule is not best.rule]
         if best.chained is None or best.rule.always:
             kept.append(best)
-        elif removed == Removal() or case.gain(removed + best.chained) - case.gain(removed) >= case.limits.min_gain:
+        elif any(each.rule.code in best.rule.explains for each in kept):
+            kept = [_with_reason(each, best) if each.rule.code in best.rule.explains else each for each in kept]
+        elif _still_worth(case, likely, best):
             kept.append(best)
-            removed, likely = removed + best.chained, likely + best.likely
+            likely = likely + best.likely
     return kept
 
 
+def _still_worth(case: Case, likely: Removal, found: Found) -> bool:
+    """Return whether a cause could gain ``min_gain`` beyond those before it, and should gain half of that."""
+    most = case.gain(likely + (found.chained or Removal())) - case.gain(likely)
+    return most >= case.limits.min_gain and (found.estimate or 0.0) >= EXPECTED * case.limits.min_gain
+
+
+def _with_reason(found: Found, reason: Found) -> Found:
+    """Return a cause with one that accounts for a part of it as its evidence, and with that one's advice on code."""
+    cause, why = found.cause, Evidence(f"partly: {reason.cause.title}", reason.cause.share, "share of step")
+    advice = tuple(remedy for remedy in reason.cause.remedies if remedy.code and remedy not in cause.remedies)
+    return replace(found, cause=replace(cause, evidence=(*cause.evidence, why), remedies=(*cause.remedies, *advice)))
+
+
 def _rank(found: Found) -> tuple[bool, float, str]:
-    return found.estimate is None, -(found.estimate or 0.0), found.rule.code
+    """Return the place in the order: what costs no time, or hardly any and is told whatever it costs, comes last."""
+    return (
+        found.estimate is None or (found.rule.always and found.estimate < LITTLE),
+        -(found.estimate or 0.0),
+        found.rule.code,
+    )
 
 
 def _estimate(case: Case, likely: Removal, found: Found) -> float | None:

@@ -212,6 +212,20 @@ def throttled(random: Random, job: Job) -> Pair:
     return replace(job, clock=random.uniform(0.5, 0.86)), job
 
 
+def waiting_for_others(random: Random, job: Job) -> Pair:
+    """Wait in a copy for a device that another process holds."""
+    held = random.uniform(0.15, 1.0) * _step_us(job)
+    return job.with_habits(sync="foreign", sync_times=1, foreign_us=held), job
+
+
+def stuck(random: Random, job: Job) -> Pair:
+    """Let the host be stuck, now and then, in calls that are short as a rule."""
+    step = _step_us(job)
+    length = max(4000.0, random.uniform(0.5, 3.0) * step)
+    healed = job.with_habits(stalls=1e-9)
+    return healed.with_habits(stalls=random.uniform(0.8, 3.0), stall_us=length), healed
+
+
 FAMILIES: tuple[Family, ...] = (
     Family("loading in the main process", "dataloader-bound", main_process_loading),
     Family("slow workers", "dataloader-bound", slow_workers),
@@ -240,5 +254,7 @@ FAMILIES: tuple[Family, ...] = (
         Family(f"pauses: {kind}", "step-gaps", _pausing(kind), cure="code")
         for kind in ("checkpoint", "logging", "validation")
     ),
+    Family("synchronisation: foreign", "synchronization", waiting_for_others, cure="code"),
+    Family("host stalls", "host-stalls", stuck, cure="code"),
     Family("throttled clock", "throttling", throttled, cure="code"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tracelock.diagnosis.recorded import recorded_beside
 from tracelock.faults.draw import Drawn
 from tracelock.faults.files import write_facts
 from tracelock.faults.simulator.chance import seeded
-from tracelock.faults.simulator.job import SETTINGS
+from tracelock.faults.simulator.job import SETTINGS, Job
 from tracelock.faults.simulator.kineto import Style, write_trace
 from tracelock.faults.simulator.simulate import Outcome, simulate, true_gain
 from tracelock.trace import read_trace
@@ -49,13 +49,6 @@ class Answer:
         return self.found[0]
 
 
-def record(drawn: Drawn) -> Outcome:
-    """Return a recorded run of the case: long enough for three epochs where epochs matter."""
-    epochs = drawn.job.data.epoch_steps < 100
-    timed = 3 * drawn.job.data.epoch_steps if epochs else 20
-    return simulate(drawn.job, timed=timed, recorded=drawn.family.recorded if drawn.family else 8)
-
-
 def style_of(drawn: Drawn) -> Style:
     """Return how the trace of a case is written: drawn by its seed."""
     random = seeded("style", drawn.seed)
@@ -63,22 +56,47 @@ def style_of(drawn: Drawn) -> Style:
     return Style(random.random() < 0.5, memory or random.random() < 0.5, random.random() < 0.2)
 
 
-def examine(drawn: Drawn, folder: Path) -> tuple[Diagnosed, bool]:
-    """Write the traces of a case to `folder`, read them like any other, and diagnose; also whether facts were given."""
-    outcome = record(drawn)
-    together = range(drawn.job.world.ranks)
-    read = [_read(drawn, outcome, rank, folder) for rank in together]
-    analysis, ranks = read[0][0], compare_ranks([each for _, each in read]) if len(read) > 1 else None
-    facts = drawn.code in NEEDS_A_RUN or seeded("facts", drawn.seed).random() < 0.7
-    if facts:
-        write_facts(folder, drawn.job, outcome, RANK_FILE.format(0))
+@dataclass(frozen=True)
+class Recording:
+    """How a job is recorded and what of it is given to the diagnosis."""
+
+    job: Job
+    steps: int
+    style: Style
+    facts: bool  # the run's facts are given beside the trace
+    spoil: Callable[[Path], None] | None = None  # done to the file that was written
+    together: bool = True  # all ranks are looked at together; False: the first alone
+
+    def run(self) -> Outcome:
+        """Return a run of the job: long enough for three epochs where epochs matter."""
+        epochs = self.job.data.epoch_steps < 100
+        return simulate(self.job, timed=3 * self.job.data.epoch_steps if epochs else 20, recorded=self.steps)
+
+
+def examined(recording: Recording, folder: Path) -> Diagnosed:
+    """Write the files of a run to `folder`, read them like any other, and diagnose."""
+    outcome = recording.run()
+    count = recording.job.world.ranks if recording.together else 1
+    read = [_read(recording, outcome, rank, folder) for rank in range(count)]
+    analysis, ranks = read[0][0], compare_ranks([each for _, each in read]) if count > 1 else None
+    if recording.facts:
+        write_facts(folder, recording.job, outcome, RANK_FILE.format(0))
     recorded = recorded_beside(folder / RANK_FILE.format(0))
-    return diagnose(analysis, run=recorded.run, samples=recorded.samples, ranks=ranks), facts
+    return diagnose(analysis, run=recorded.run, samples=recorded.samples, ranks=ranks)
 
 
-def _read(drawn: Drawn, outcome: Outcome, rank: int, folder: Path) -> tuple[Analysis, RankTrace]:
+def examine(drawn: Drawn, folder: Path) -> tuple[Diagnosed, bool]:
+    """Return the diagnosis of a case; also whether facts were given."""
+    facts = drawn.code in NEEDS_A_RUN or seeded("facts", drawn.seed).random() < 0.7
+    steps = drawn.family.recorded if drawn.family else 8
+    return examined(Recording(drawn.job, steps, style_of(drawn), facts), folder), facts
+
+
+def _read(recording: Recording, outcome: Outcome, rank: int, folder: Path) -> tuple[Analysis, RankTrace]:
     path = folder / RANK_FILE.format(rank)
-    write_trace(path, drawn.job, outcome, rank, style_of(drawn))
+    write_trace(path, recording.job, outcome, rank, recording.style)
+    if recording.spoil:
+        recording.spoil(path)
     known = prepare(read_trace(path))
     analysis = analyze_prepared(known)
     return analysis, observe(known, collective_calls(known.trace, known.tree, known.links), analysis, rank)

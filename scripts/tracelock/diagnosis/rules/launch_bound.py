@@ -19,16 +19,20 @@ def examine(case: Case) -> Cause | None:
     if bounds.device_us is None or not bounds.step_us or not case.has_steps:
         return None
     dispatch, updates = dispatch_us(case), _one_by_one_us(case)
-    beyond = max(0.0, min(dispatch - bounds.device_us, bounds.idle_us))
+    idle = launching_us(case)
+    beyond = max(0.0, min(dispatch - bounds.device_us, idle))
     # An optimizer that takes all parameters at once needs less of the host, too.
     updating = case.costs.optimizer.host_us if case.costs and case.costs.optimizer and updates else 0.0
-    removal = Removal(host=beyond + updating, device=updates, most=beyond + updates)
-    gain = case.gain(removal)
-    if gain < case.limits.min_gain:
+    likely = Removal(host=beyond + updating, device=updates, most=beyond + updates)
+    if case.gain(likely) < case.limits.min_gain:
         return None
+    # No dispatch at all cannot be had, but nothing can save more.
+    removal = Removal(host=dispatch, device=updates, most=max(beyond, min(dispatch, idle)) + updates)
+    gain = case.gain(removal)
     return Cause(
         title=f"{_title(case, beyond)}: up to {percent(gain)} of the step",
         removal=removal,
+        likely=likely,
         share=case.share(beyond + updates),
         evidence=(
             Evidence(
@@ -39,6 +43,7 @@ def examine(case: Case) -> Cause | None:
                 case.limits.min_gain,
             ),
             *_kernels(case),
+            *_gaps(case),
             *_updates(case),
             chains(case),
         ),
@@ -47,14 +52,23 @@ def examine(case: Case) -> Cause | None:
 
 
 def dispatch_us(case: Case) -> float:
-    """Return the host's time in a step that goes into launching.
+    """Return the host's time in a step that goes into launching: what it does between waits.
 
-    Loading, waiting, the allocator and long pauses are left out, and launches that last long while the device has
-    nothing to do: those load code, once.
+    Loading, the allocator and long pauses are left out, and all the time in calls that wait, whatever the device does
+    meanwhile, in calls far longer than they are as a rule, and in launches that load code, once.
     """
-    waits = case.costs.waits if case.costs else ()
-    first = sum(max(0.0, wait.host_us - wait.waiting_us) for wait in waits if wait.kind == "queue")
-    return max(0.0, case.bounds.host_us - host_causes_us(case) - first)
+    if case.costs is None:
+        return 0.0
+    waits = [each for each in case.costs.waits if each.kind != "allocation"]
+    other = sum(max(0.0, each.host_us - each.waiting_us) for each in waits)
+    other += sum(each.host_us for each in case.costs.hitches)
+    return max(0.0, case.bounds.host_us - host_causes_us(case) - other)
+
+
+def launching_us(case: Case) -> float:
+    """Return the device's idle time in a step that lies in gaps about as long as it takes to launch."""
+    gaps = case.costs.gaps if case.costs else None
+    return case.bounds.idle_us if gaps is None else min(case.bounds.idle_us, gaps.launching_us)
 
 
 def _title(case: Case, beyond: float) -> str:
@@ -83,6 +97,18 @@ def _kernels(case: Case) -> list[Evidence]:
         return []
     mean = sum(kernel.total_us for kernel in case.analysis.kernels) / calls
     return [Evidence(f"{calls / case.steps:,.0f} kernels a step of {mean:,.1f} µs on average", mean, "µs a kernel")]
+
+
+def _gaps(case: Case) -> list[Evidence]:
+    gaps = case.costs.gaps if case.costs else None
+    if gaps is None or not gaps.per_step:
+        return []
+    mean = gaps.idle_us / gaps.per_step
+    text = (
+        f"{gaps.per_step:,.0f} gaps a step of {mean:,.1f} µs on average; a launch follows the other after "
+        f"{gaps.usual_launch_us:,.1f} µs"
+    )
+    return [Evidence(text, mean, "µs a gap")]
 
 
 def _optimizer_share(case: Case, dispatch: float) -> float:
@@ -115,8 +141,9 @@ def _remedies(case: Case, dispatch: float) -> list[Remedy]:
 RULE = Rule(
     code="launch-bound",
     needs="work of a device, and steps, in the trace: a recording without them may hold start-up",
-    speaks="dispatch (the host's time without loading, waiting, the allocator and long pauses) takes longer than the "
-    "device works, or the optimizer updates parameters one by one, and without either the step gains `min_gain`",
+    speaks="dispatch (the host's time between waits: without loading, calls that wait or take far longer than usual, "
+    "the allocator and long pauses) takes longer than the device works, the device idles in gaps about as long as a "
+    "launch, or the optimizer updates parameters one by one, and without either the step gains `min_gain`",
     remedies="`optimizer_fused`, `optimizer_foreach` where the optimizer is a fifth of it; `cuda_graph`, "
     "`compile`, four times the `batch_size`",
     thresholds=("min_gain",),

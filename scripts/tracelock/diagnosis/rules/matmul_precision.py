@@ -19,6 +19,9 @@ _TENSOR_CORES = re.compile(
 )
 _ONLY_HALF = re.compile(r"V100|T(?:ITAN|itan) V|T4\b|RTX 20|Quadro RTX|GTX 16")
 
+# What products get faster by as a rule: tensor cores are harder to feed, and memory is no faster.
+USUAL_SPEEDUP = 3.0
+
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where eligible kernels use no tensor cores, and using them could gain ``min_gain``."""
@@ -30,9 +33,11 @@ def examine(case: Case) -> Cause | None:
     gain = case.gain(removal)
     if gain < case.limits.min_gain:
         return None
+    likely = Removal(device=unused * (1 - 1 / USUAL_SPEEDUP))
     return Cause(
         title=f"Matrix products leave the tensor cores of {device} unused: up to {percent(gain)} of the step",
         removal=removal,
+        likely=likely,
         share=case.share(unused),
         evidence=(
             of_step(case, "kernels of matrix products and convolutions without tensor cores", unused),

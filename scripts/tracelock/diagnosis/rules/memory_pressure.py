@@ -63,5 +63,4 @@ RULE = Rule(
     remedies="half the `batch_size`, `amp: bf16`; code: expandable segments, checkpointing",
     thresholds=("min_gain",),
     examine=examine,
-    explains=("synchronization",),
 )

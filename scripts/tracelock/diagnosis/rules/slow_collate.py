@@ -27,7 +27,7 @@ def examine(case: Case) -> Cause | None:
     share = min(1.0, sum(row.self_us for row in small) / batches.wait_us)
     if calls < case.limits.repeated_calls or share < case.limits.collate_share:
         return None
-    removal = Removal(host=loading.wait_us(case) * share)
+    pieces = Removal(host=loading.wait_us(case) * share)
     if case.gain(loading.removal(case)) < case.limits.min_gain:
         return None
     main = _main(small)
@@ -36,8 +36,9 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=f"Batches are put together piece by piece: {main.calls / batches.calls:,.0f} calls of {main.name} "
         f"for each",
-        removal=removal,
-        share=case.share(removal.host),
+        removal=loading.removal(case),  # the Python between the pieces goes with them
+        likely=pieces,
+        share=case.share(pieces.host),
         evidence=(
             Evidence(
                 f"{calls:,.0f} small operators a batch: {percent(share)} of the loader's time",

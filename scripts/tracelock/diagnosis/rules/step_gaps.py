@@ -2,47 +2,77 @@
 
 from __future__ import annotations
 
-from tracelock.analysis.costs import TraceRow
+from dataclasses import dataclass
+
+from tracelock.analysis.costs import Pause, TraceRow
+from tracelock.diagnosis import loading, recurring
 from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import at, lines, of_step, per_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
 
-ADVICE = (
-    "do it less often, or beside the training: save from a copy in a thread, log every hundredth step, "
-    "validate once an epoch"
+LESS_OFTEN = "do it less often, or beside the training: save from a copy in a thread, log every hundredth step"
+VALIDATES = "validate once an epoch, or on a part of the data"
+UNKNOWN = (
+    "what the program did there is not recorded: record again with stacks (`with_stack=True`), or look at it with "
+    "py-spy while it runs"
 )
+
+
+@dataclass(frozen=True)
+class _Pauses:
+    """What is paused, mean over the steps; µs."""
+
+    pauses: tuple[Pause, ...]
+    paused: float  # nothing recorded
+    beyond: float  # what long steps take beyond the others while they do more
+    likely: float  # the larger of both without the step that has most of it, where only few have any
 
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where long pauses, or what long steps take beyond the others, reach ``pause_share``."""
-    costs = case.costs
-    if costs is None:
+    if case.costs is None:
         return None
-    paused = sum(pause.host_us for pause in costs.pauses)
-    beyond = _beyond(case)
-    removal = _removal(case, paused, beyond)
-    if paused or beyond:
-        removal += Removal(device=_read_back_us(case))
-    gain = case.gain(removal)
-    if gain < case.limits.pause_share:
+    found = _found(case)
+    removal = _removal(case, found.paused, found.beyond)
+    read_back = Removal(device=_read_back_us(case) if found.paused or found.beyond else 0.0)
+    gain = case.gain(removal + read_back)
+    if gain < case.limits.pause_share or not found.likely:
         return None
-    rows = [row for pause in costs.pauses for row in pause.rows]
+    rows = [row for pause in found.pauses for row in pause.rows]
     return Cause(
-        title=f"{percent(gain)} of the time of the steps goes into pauses of the training{_named(rows)}",
-        removal=removal,
-        share=case.share(max(paused, beyond)),
-        evidence=tuple(_evidence(case, beyond)),
-        remedies=(Remedy({}, "all steps take as long as the shortest ones", f"{ADVICE}{at(rows)}"),),
+        title=_title(case, found, gain, rows),
+        removal=removal + read_back,
+        likely=_removal(case, min(found.paused, found.likely), min(found.beyond, found.likely)),
+        share=case.share(max(found.paused, found.beyond)),
+        evidence=tuple(_evidence(case, found)),
+        remedies=(_remedy(case, found, rows),),
     )
 
 
-def _beyond(case: Case) -> float:
-    """Return what long steps take beyond the median step, waiting for data left out, where they do more; µs a step."""
+def _found(case: Case) -> _Pauses:
+    """Return the pauses that recur, without those that are the start of worker processes."""
+    starts = loading.start_pauses(case)
+    pauses = tuple(each for each in (case.costs.pauses if case.costs else ()) if each not in starts)
+    kept = tuple(each for each in pauses if recurring.is_recurring(case, each.steps, each.host_us))
+    beyond, without_worst = _beyond(case)
+    paused = sum(each.host_us for each in kept)
+    likely = sum(recurring.likely_us(case, each.steps, each.host_us, each.without_worst_us) for each in kept)
+    return _Pauses(kept, paused, beyond, max(likely, without_worst))
+
+
+def _beyond(case: Case) -> tuple[float, float]:
+    """Return what long steps take beyond a usual one, waiting for data left out, where they do more; µs a step.
+
+    And the same without the worst of them.
+    """
     excess = case.costs.excess if case.costs else None
     if excess is None or (excess.work or 0.0) < case.limits.extra_work:
-        return 0.0
-    return max(0.0, excess.excess_us - excess.loading_us)
+        return 0.0, 0.0
+    beyond = max(0.0, excess.excess_us - excess.loading_us)
+    if not recurring.is_recurring(case, excess.steps, beyond):
+        return 0.0, 0.0
+    return beyond, recurring.likely_us(case, excess.steps, beyond, excess.without_worst_us)
 
 
 def _read_back_us(case: Case) -> float:
@@ -55,37 +85,58 @@ def _removal(case: Case, paused: float, beyond: float) -> Removal:
     """Return what the pauses take: idle time of both sides, or in long steps also work of the device (validation)."""
     if beyond <= paused or not case.has_gpu:
         return Removal(host=max(paused, beyond))
-    return Removal(host=beyond, device=max(0.0, beyond - case.bounds.idle_us))
+    return Removal(host=beyond, device=max(0.0, beyond - case.bounds.idle_us), most=beyond)
 
 
-def _named(rows: list[TraceRow]) -> str:
-    found = lines(rows)
-    return f" ({found})" if found else ""
+def _title(case: Case, found: _Pauses, gain: float, rows: list[TraceRow]) -> str:
+    named = lines(rows)
+    where = f" ({named})" if named else ""
+    if not named and found.beyond <= found.paused:
+        return f"Nothing is recorded for {percent(gain)} of the time of the steps{_how_often(case, found)}"
+    return f"{percent(gain)} of the time of the steps goes into pauses of the training{where}"
 
 
-def _evidence(case: Case, beyond: float) -> list[Evidence]:
-    costs = case.costs
-    found = []
-    for pause in costs.pauses[:3] if costs else ():
-        what = f"nothing recorded, in {pause.steps} steps{f', inside {pause.code}' if pause.code else ''}"
-        found.append(of_step(case, what, pause.host_us, pause.rows))
-    if costs and costs.excess and beyond:
+def _how_often(case: Case, found: _Pauses) -> str:
+    most = max((pause.steps for pause in found.pauses), default=0)
+    return ", in every step" if most >= case.steps else f", in {most} of {case.steps} steps"
+
+
+def _remedy(case: Case, found: _Pauses, rows: list[TraceRow]) -> Remedy:
+    """Return advice that the trace bears out: a line of the user's, extra work, values that are read back; or none."""
+    every = max((pause.steps for pause in found.pauses), default=0) >= case.steps
+    expect = "each step loses its gap" if every else "all steps take as long as the shortest ones"
+    if found.beyond > found.paused:
+        return Remedy({}, expect, f"{LESS_OFTEN}; {VALIDATES}{at(rows)}")
+    if lines(rows):
+        return Remedy({}, expect, f"{LESS_OFTEN}{at(rows)}")
+    return Remedy({}, expect, UNKNOWN)
+
+
+def _evidence(case: Case, found: _Pauses) -> list[Evidence]:
+    evidence, costs = [], case.costs
+    for pause in found.pauses[:3]:
+        what = f"nothing recorded, in {pause.steps} of {case.steps} steps"
+        evidence.append(
+            of_step(case, f"{what}{f', inside {pause.code}' if pause.code else ''}", pause.host_us, pause.rows)
+        )
+    if costs and costs.excess and found.beyond:
         text = (
             f"{costs.excess.steps} of {case.steps} steps are long: beyond a usual step they take "
-            f"{per_step(beyond)} a step"
+            f"{per_step(found.beyond)} a step"
         )
-        found.append(Evidence(text, case.share(beyond), "share of step", case.limits.pause_share, costs.excess.rows))
-    return found
+        limit = case.limits.pause_share
+        evidence.append(Evidence(text, case.share(found.beyond), "share of step", limit, costs.excess.rows))
+    return evidence
 
 
 RULE = Rule(
     code="step-gaps",
     needs="steps in the trace",
     speaks="stretches of half a millisecond and more with no operator, runtime call, loading or device work, or "
-    "what steps longer "
-    "than 1.25 usual steps (the lower quartile) that call `extra_work` times the operators take beyond it "
-    "(waiting for data left out), reach `pause_share` of the step",
-    remedies="code: less often, or beside the training, at the user's line",
-    thresholds=("pause_share", "extra_work"),
+    "what steps longer than 1.25 usual steps (the lower quartile) that call `extra_work` times the operators take "
+    "beyond it (waiting for data left out), reach `pause_share` of the step; what one step alone of `confident_steps` "
+    "or more shows is a disturbance, unless the run's timed steps show it, too",
+    remedies="code: less often, or beside the training, at the user's line; where none is recorded, how to record it",
+    thresholds=("pause_share", "extra_work", "confident_steps"),
     examine=examine,
 )

@@ -18,16 +18,17 @@ ADVICE = {
     "aten::to": "`.cpu()` and `.to('cpu')` wait: copy with non_blocking=True into pinned memory, and read it later",
     "cudaDeviceSynchronize": "remove torch.cuda.synchronize() from the loop; time it with CUDA events",
 }
+OTHERS = 10  # times the device's time in copies
 USUAL = "keep what is read on the device until it is needed, and read it once for many steps"
 
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where not waiting could gain ``min_gain``: a stall, not merely a call."""
-    waits = [each for each in case.costs.waits if each.kind == "synchronization"] if case.costs else []
+    waits = [each for each in case.costs.waits if _is_wait(case, each)] if case.costs else []
     removal = _worth(case, waits)
     gain = case.gain(removal)
-    stalled = case.share(sum(each.stall_us for each in waits)) or 0.0
-    if case.gain(Removal(waiting=removal.waiting)) < case.limits.min_gain or stalled < case.limits.stall_share * gain:
+    stalled = case.share(sum(max(each.stall_us, _idle_us(each)) for each in waits)) or 0.0
+    if case.gain(removal) < case.limits.min_gain or stalled < case.limits.stall_share * gain:
         return None
     shown = _worst(waits)
     names = ", ".join(each.name for each in shown)
@@ -46,6 +47,22 @@ def examine(case: Case) -> Cause | None:
         ),
         remedies=tuple(_remedy(each) for each in shown),
     )
+
+
+def _is_wait(case: Case, wait: Waiting) -> bool:
+    """Return whether calls synchronise, or copy and wait for something else than their copies.
+
+    Copying a batch from pageable memory takes the host two or three times as long as the device's row says; calls of
+    ten times that wait for what was launched before, on this device or another.
+    """
+    copied = sum(each.device_us for each in case.costs.copies) if case.costs else 0.0
+    idle = _idle_us(wait) > wait.waiting_us / 4
+    return wait.kind == "synchronization" or (wait.kind == "copy" and idle and wait.host_us > OTHERS * copied)
+
+
+def _idle_us(wait: Waiting) -> float:
+    """Return how long a step the host is in the calls while the device does nothing."""
+    return max(0.0, wait.host_us - wait.waiting_us)
 
 
 def _worth(case: Case, waits: Sequence[Waiting]) -> Removal:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tracelock.faults.simulator.chance import seeded
 from tracelock.faults.simulator.job import Job
 from tracelock.faults.simulator.memory import Allocator
-from tracelock.faults.simulator.timeline import Host
+from tracelock.faults.simulator.timeline import COMPUTE, Host
 
 CATENATE = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 1, 128, 1>"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >"
@@ -26,6 +26,7 @@ class Spoiler:
     def __init__(self, job: Job, host: Host, memory: Allocator) -> None:
         self.job, self.habits, self.host, self.memory = job, job.habits, host, memory
         self.slow = seeded(job.seed).choice(SLOW)
+        self.stuck = seeded(job.seed, "stuck")
         self.leaked: list[tuple[int, int]] = []
 
     def before_model(self) -> None:
@@ -47,12 +48,23 @@ class Spoiler:
                 self.host.work(15.0)
         for _ in range(_share(self.job.retries, index, layers)):
             self._retry()
+        self._short_calls()
         for _ in range(_share(self.habits.teeth, index, layers)):
             with self.host.span("aten::add"):
                 self.host.work(4.0)
                 block = self.memory.take(2048)
                 self.host.launch(ADD, 1.8)
             self.memory.give(block)
+
+    def _short_calls(self) -> None:
+        """Record an event, as caching allocators and hooks do; now and then the host is stuck in it."""
+        if not self.habits.stalls:
+            return
+        with self.host.span("aten::record_stream"):
+            self.host.work(2.0)
+            self.host.call("cudaEventRecord", 1.5)
+            if self.stuck.random() < self.habits.stalls / (len(self.job.network.layers) + 1):
+                self.host.sleep(self.habits.stall_us)
 
     def _synchronize(self) -> None:
         host = self.host
@@ -64,6 +76,11 @@ class Spoiler:
                 host.launch("void at_cuda_detail::cub::DeviceReduceSingleTileKernel", 2.5)
                 host.copy("DtoH", 8, pinned=False, waits=True)
                 host.launch("void at_cuda_detail::cub::DeviceSelectSweepKernel", 3.0)
+        elif self.habits.sync == "foreign":
+            with host.span("aten::to"), host.span("aten::_to_copy"), host.span("aten::copy_"):
+                host.work(9.0)
+                host.device.hold(COMPUTE, host.now, self.habits.foreign_us)
+                host.copy("DtoH", 4 * self.job.settings.batch_size, pinned=False, waits=True)
         elif self.habits.sync == "cpu":
             with host.span("aten::to"), host.span("aten::_to_copy"), host.span("aten::copy_"):
                 host.work(9.0)

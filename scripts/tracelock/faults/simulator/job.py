@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from tracelock.faults.simulator.machine import Machine
 from tracelock.faults.simulator.network import Network, Precision
 
-Sync: TypeAlias = Literal["", "item", "nonzero", "cpu", "synchronize"]
+Sync: TypeAlias = Literal["", "item", "nonzero", "cpu", "synchronize", "foreign"]
 Pause: TypeAlias = Literal["", "checkpoint", "logging", "validation"]
 
 
@@ -55,6 +55,9 @@ class Habits:
     logs_item: bool = True  # `loss.item()` at the end of each step
     sync: Sync = ""  # in the middle of the step
     sync_times: int = 0
+    foreign_us: float = 0.0  # of "foreign": what the device waits for another process before it goes on
+    stalls: float = 0.0  # times a step that the host is stuck in a call that is short as a rule
+    stall_us: float = 0.0
     prefetches: bool = False  # copies the next batch on a stream of its own
     repeated: int = 0  # small operators on the step's path that one large one could replace
     slow_sample_us: float = 0.0  # one operator of the user that is not made well, per sample

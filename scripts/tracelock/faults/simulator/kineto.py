@@ -17,6 +17,7 @@ from tracelock.io import write_bytes
 BASE = 5_147_210_508_556_000  # ns: what the clock of a real file shows
 PID = 4242
 THREADS = {MAIN: PID, BACKWARD: PID + 59}
+STEP = "ProfilerStep#"
 ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLBACK = {"cudaLaunchKernel": 211, "cudaMemcpyAsync": 41, "cudaStreamSynchronize": 131, "cudaDeviceSynchronize": 165}
 
@@ -28,6 +29,7 @@ class Style:
     with_stack: bool = True
     profile_memory: bool = True
     whole_microseconds: bool = False
+    with_steps: bool = True  # rows of ProfilerStep: the profiler had a schedule
 
 
 def write_trace(path: Path, job: Job, outcome: Outcome, rank: int = 0, style: Style | None = None) -> None:
@@ -67,6 +69,8 @@ def _events(rows: Iterable[Row], style: Style) -> Iterator[str]:
         elif row.category == "cpu_instant_event":
             if style.profile_memory:
                 yield _memory(row, style)
+        elif row.name.startswith(STEP) and not style.with_steps:
+            continue
         elif row.category in ON_DEVICE:
             yield from _on_device(row, style)
         else:

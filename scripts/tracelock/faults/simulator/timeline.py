@@ -82,6 +82,10 @@ class Device:
         """Let `stream` wait for everything launched on `other` so far."""
         self.free[stream] = max(self.free.get(stream, 0), self.free.get(other, 0))
 
+    def hold(self, stream: int, now: int, microseconds: float) -> None:
+        """Let `stream` do nothing for a while once its work is done: another process has the device."""
+        self.free[stream] = max(self.free.get(stream, 0), now) + ns(microseconds)
+
     def idle_at(self, stream: int | None = None) -> int:
         """Return when a stream, or the whole device, has finished what was launched."""
         return max(self.free.values(), default=0) if stream is None else self.free.get(stream, 0)

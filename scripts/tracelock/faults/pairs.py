@@ -1,0 +1,110 @@
+"""Two faults in one job: which can occur together, and what each truly costs, by switching each off."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from random import Random
+from typing import Any, TypeAlias
+
+from tracelock.faults.draw import TIMED, WORTH
+from tracelock.faults.families import FAMILIES, Family
+from tracelock.faults.healthy import HEALTHY, draw_healthy
+from tracelock.faults.simulator.chance import seeded
+from tracelock.faults.simulator.job import Job
+from tracelock.faults.simulator.simulate import true_gain
+
+SECOND = 0.07  # what the smaller fault costs at least: `min_gain`, and what eight recorded steps differ by
+ATTEMPTS = 60
+# Two names of one thing: how unevenly the ranks come.
+EXCLUDED = ({"straggling-rank", "rank-imbalance"}, {"communication-exposed", "straggling-rank"})
+
+Change: TypeAlias = dict[str, Any]  # fields of a job's parts, by "part.field", with their values
+
+
+@dataclass(frozen=True)
+class DrawnPair:
+    """One case: a job with two faults, the same job without either, and what each costs beside the other."""
+
+    seed: int
+    families: tuple[Family, Family]
+    job: Job
+    without: tuple[Job, Job]  # without the first, without the second fault
+    costs: tuple[float, float]  # part of a step that switching the fault off saves, the other left in place, 0..1
+    together: float  # that of switching both off
+
+    @property
+    def name(self) -> str:
+        """Return both names."""
+        return " + ".join(family.name for family in self.families)
+
+
+def pairs() -> Iterator[tuple[Family, Family]]:
+    """Yield the pairs of families that can occur together and have names of their own."""
+    for first, second in itertools.combinations(FAMILIES, 2):
+        codes = {first.code, second.code}
+        if len(codes) == 2 and codes not in EXCLUDED and (first.costs or second.costs):
+            yield first, second
+
+
+def draw_pair(families: tuple[Family, Family], seed: int) -> DrawnPair | None:
+    """Return a case of both faults, None where none was found: they do not fit into one job, or one hides the other."""
+    random = seeded("pair", families[0].name, families[1].name, seed)
+    for attempt in range(1, ATTEMPTS):
+        both = _both(random, families, draw_healthy(seed, attempt))
+        if both is None:
+            continue
+        job, without = both
+        costs = (true_gain(job, without[0], timed=TIMED), true_gain(job, without[1], timed=TIMED))
+        if _are_worth(families, costs):
+            healed = _changed(without[0], _difference(job, without[1]))
+            return DrawnPair(seed, families, job, without, costs, true_gain(job, healed, timed=TIMED))
+    return None
+
+
+def _are_worth(families: tuple[Family, Family], costs: tuple[float, float]) -> bool:
+    """Return whether the larger is a main cause and the smaller worth a line; what costs no time costs none."""
+    told = zip(families, costs, strict=True)
+    return max(costs) >= WORTH and all(cost >= SECOND if family.costs else cost < HEALTHY for family, cost in told)
+
+
+def _both(random: Random, families: tuple[Family, Family], job: Job) -> tuple[Job, tuple[Job, Job]] | None:
+    """Return the job with both faults and without each; None where they change the same thing."""
+    one = families[0].inject(random, job)
+    two = None if one is None else families[1].inject(random, one[0])
+    if one is None or two is None:
+        return None
+    first, second = _difference(*one), _difference(*two)
+    if not first or not second or set(first) & set(second) or _value(two[0], first) != _value(one[0], first):
+        return None
+    return two[0], (_changed(two[0], first), _changed(two[0], second))
+
+
+def _difference(faulty: Job, healed: Job) -> Change:
+    """Return the fields in which the jobs differ, with the healed values."""
+    return {key: value for key, value in _leaves(healed).items() if _leaves(faulty)[key] != value}
+
+
+def _value(job: Job, keys: Mapping[str, Any]) -> Change:
+    known = _leaves(job)
+    return {key: known[key] for key in keys}
+
+
+def _leaves(job: Job) -> Change:
+    found: Change = {}
+    for part in fields(job):
+        value = getattr(job, part.name)
+        if is_dataclass(value):
+            found |= {f"{part.name}.{leaf.name}": getattr(value, leaf.name) for leaf in fields(value)}
+        else:
+            found[part.name] = value
+    return found
+
+
+def _changed(job: Job, change: Change) -> Job:
+    """Return the job with some fields changed."""
+    for key, value in change.items():
+        part, dot, name = key.partition(".")
+        job = replace(job, **{part: replace(getattr(job, part), **{name: value}) if dot else value})
+    return job
