@@ -38,7 +38,7 @@ def test_a_proposed_remedy_is_measured_and_judged(snakemake, tmp_path: Path) -> 
     (tried,) = [item for item in summary["rounds"][0]["tried"] if item["settings"].get("num_workers")]
     assert tried["finding"] == "dataloader-bound"
     assert tried["ratio_low"] <= tried["ratio"] <= tried["ratio_high"]
-    assert tried["verdict"] in ("helped", "made it worse", "made no difference")
+    assert tried["verdict"].startswith(("helped", "made it worse", "no difference larger than", "unclear"))
 
     plan = read(base / "rounds" / "1" / "plan.json")
     assert plan["baseline"] == "num_workers=0"  # measured again, beside the proposals

@@ -23,7 +23,7 @@ checkpoint propose:
         base=subpath(input.plan, parent=True),
         program=shown(SCRIPTS / "propose.py"),
         limits=digest(plan_document(PLAN)["remedies"]),
-        code=code_digest("diagnosis", "study/rounds.py", "propose.py"),
+        code=code_digest("diagnosis", "study", "propose.py"),
     shell:
         "python3 {params.program:q} --results {params.base:q} --round {wildcards.round} 2> {log:q}"
 

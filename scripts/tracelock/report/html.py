@@ -16,6 +16,7 @@ from tracelock.io import write_text
 from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
 from tracelock.report.figures import load, names, render
+from tracelock.report.path import BestPath, best_path
 from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
@@ -71,6 +72,7 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
         answers=[(one, headline(comparison, one), answer_parts(comparison, one)) for one in comparison.answers],
+        paths=[best_path(comparison, one) for one in comparison.answers] or [BestPath((), "", None)],
         lines=overview(comparison),
         figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
         memory=memory_source(comparison),

@@ -51,7 +51,8 @@ VERDICTS = {
     "baseline": Look(INK, marker="D"),
     "faster": Look(BLUE, marker="<"),
     "slower": Look(VERMILION, marker=">"),
-    "no clear difference": Look(MUTED, marker="o"),
+    "no difference": Look(MUTED, marker="|"),
+    "unclear": Look(MUTED, marker="o"),
     "not judged": Look(MUTED, marker="s"),
 }
 RC: Any = {

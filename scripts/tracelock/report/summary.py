@@ -98,7 +98,7 @@ def _against(line: Line, wide: bool) -> str:
     word = found.verdict or "not judged"
     color = _COLORS.get(word)
     interval = f" ({ratio_interval(found.ratio)})" if wide else ""
-    verdict = f"[{color}]{word}[/{color}]" if color else word if wide else "unclear" if found.verdict else word
+    verdict = f"[{color}]{word}[/{color}]" if color else word
     return f"×{ratio(found.ratio.value)}{interval} {verdict}"
 
 
@@ -130,7 +130,7 @@ def _remedies(comparison: Comparison) -> list[str]:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    notes = [comparison.method.few_runs]
+    notes = [comparison.method.few_runs] if comparison.method.few_runs else []
     for place in comparison.environments:
         if place.unlocked:
             notes.append(f"{UNLOCKED} UNLOCKED: {place.name} {place.note}.")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tracelock.study import stats
+from tracelock.study import stats, verdicts
 from tracelock.study.cases import make_case, run_row, time_samples
 from tracelock.study.comparison import (
     Answer,
@@ -20,12 +20,12 @@ from tracelock.study.comparison import (
     Comparison,
     ComparisonRow,
     FindingRow,
-    Method,
     Metric,
     RemedyRow,
 )
 from tracelock.study.explain import finding_rows, operator_rows
 from tracelock.study.gather import Gathered, Measured, gather
+from tracelock.study.method import method
 from tracelock.study.records import PlannedVariant, read_remedies
 from tracelock.study.variants import effective
 
@@ -48,8 +48,8 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
     factors = varying_factors(plan.variants)
     cases = [make_case(results, place, variant, factors) for place in places for variant in plan.variants]
     cases = [case for case in cases if case.planned]
-    rows = [row for case in cases for row in _comparisons(results, cases, case, min_effect)]
-    findings = [row for case in cases for row in _findings(results, cases, case, min_effect)]
+    rows = _adjusted([row for case in cases for row in _comparisons(results, cases, case, min_effect)])
+    findings = [row for case in cases for row in _findings(results, cases, case, rows, min_effect)]
     operators = [row for case in cases for row in operator_rows(results.of(*case.key), case)]
     by_name = {place.name: place for place in places}
     by_key = {case.key: case for case in cases}
@@ -63,7 +63,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         repeats=plan.repeats,
         factors=tuple(factors),
         protocol={"timing": plan.timing, "profiler": plan.profiler, "limits": plan.limits, "device": plan.device},
-        method=_method(results, cases, min_effect),
+        method=method(results, cases, min_effect),
         environments=places,
         answers=tuple(_answers(results, cases, rows, findings)),
         cases=tuple(cases),
@@ -95,14 +95,14 @@ def varying_factors(variants: Sequence[PlannedVariant]) -> list[str]:
 
 def difference(
     results: Gathered, one: tuple[str, str], other: tuple[str, str], min_effect: float
-) -> tuple[Metric, stats.Difference]:
+) -> tuple[Metric, verdicts.Difference]:
     """Compare two cases that both have runs, by the time per sample where both know it."""
     runs, reference = results.of(*one), results.of(*other)
     rng = stats.generator(results.plan.seed, *one, *other)
     for metric in ("time per sample", "step time"):
         times, reference_times = time_samples(runs, metric), time_samples(reference, metric)
         if times and reference_times:
-            return metric, stats.difference(times, reference_times, rng, min_effect)
+            return metric, verdicts.difference(times, reference_times, rng, min_effect)
     raise ValueError(f"{one} or {other} has no run")
 
 
@@ -127,20 +127,43 @@ def _comparisons(results: Gathered, cases: Sequence[Case], case: Case, min_effec
         )
 
 
-def _findings(results: Gathered, cases: Sequence[Case], case: Case, min_effect: float) -> Iterator[FindingRow]:
+def _adjusted(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return the rows, each adjusted for those beside it: all with one baseline, or all between two environments."""
+    families: dict[tuple[bool, str], list[ComparisonRow]] = {}
+    for row in rows:
+        families.setdefault((row.within, row.environment), []).append(row)
+    found = {
+        (row.key, row.within): replace(row, difference=difference)
+        for family in families.values()
+        for row, difference in zip(family, verdicts.adjusted([row.difference for row in family]), strict=True)
+    }
+    return [found[row.key, row.within] for row in rows]
+
+
+def _findings(
+    results: Gathered, cases: Sequence[Case], case: Case, rows: Sequence[ComparisonRow], min_effect: float
+) -> Iterator[FindingRow]:
     """Yield the findings of a case; a remedy that a variant of the study applies comes with what it brought."""
     for row in finding_rows(results.of(*case.key), case):
-        remedies = [_tested(results, cases, case, remedy, min_effect) for remedy in row.remedies]
+        remedies = [_tested(results, cases, case, rows, remedy, min_effect) for remedy in row.remedies]
         yield replace(row, remedies=tuple(remedies))
 
 
-def _tested(results: Gathered, cases: Sequence[Case], case: Case, remedy: RemedyRow, min_effect: float) -> RemedyRow:
+def _tested(
+    results: Gathered,
+    cases: Sequence[Case],
+    case: Case,
+    rows: Sequence[ComparisonRow],
+    remedy: RemedyRow,
+    min_effect: float,
+) -> RemedyRow:
     wanted = effective({**case.settings, **remedy.settings})
     if not remedy.settings or wanted == case.settings:
         return remedy
     for other in cases:
         if other.environment == case.environment and other.settings == wanted and other.runs:
-            _, found = difference(results, other.key, case.key, min_effect)
+            told = next((row.difference for row in rows if case.baseline and row.within and row.key == other.key), None)
+            found = told or difference(results, other.key, case.key, min_effect)[1]
             return replace(remedy, tested_by=other.variant, difference=found)
     return remedy
 
@@ -178,42 +201,3 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[A
 def _same(values: Iterator[Any]) -> bool:
     first, *others = values
     return all(value == first and type(value) is type(first) for value in others)
-
-
-def _method(results: Gathered, cases: Sequence[Case], min_effect: float) -> Method:
-    """Return how the figures were made, in words, with what the smallest number of runs allows to say."""
-    fewest = min((case.runs for case in cases if case.runs), default=0)
-    return Method(
-        interval=(
-            "Median over runs of the timed part (without the profiler) divided by its steps. Intervals: "
-            f"{100 * stats.CONFIDENCE:.0f} % percentile bootstrap (scipy.stats.bootstrap, {stats.RESAMPLES:,} "
-            "resamples); runs are drawn with replacement, and inside each drawn run blocks of consecutive steps."
-        ),
-        few_runs=_few_runs(fewest),
-        verdict=(
-            "A variant is called faster or slower where the interval of the ratio misses 1, Welch's t-test on the "
-            f"logarithms of the runs gives p ≤ {1 - stats.CONFIDENCE:.2f}, and the difference is at least "
-            f"{100 * min_effect:.3g} %."
-        ),
-        confidence=stats.CONFIDENCE,
-        resamples=stats.RESAMPLES,
-        seed=results.plan.seed,
-        min_effect=min_effect,
-    )
-
-
-def _few_runs(fewest: int) -> str:
-    """Return what the smallest number of runs of any case allows to say."""
-    if fewest < 2:
-        return (
-            "With a single run the interval holds only the scatter of its steps, not that between runs; "
-            "differences are not judged."
-        )
-    wanted = f"{100 * stats.CONFIDENCE:.0f} %"
-    covered = stats.range_coverage(fewest)
-    if covered >= stats.CONFIDENCE:
-        return f"{fewest} runs of each variant or more are enough for intervals of {wanted}."
-    return (
-        f"With {fewest} runs an interval is hardly wider than their range, which holds the true median in "
-        f"{100 * covered:.0f} % of all studies; {wanted} takes 6 runs or more."
-    )

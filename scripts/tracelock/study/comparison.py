@@ -17,7 +17,8 @@ from tracelock.errors import Problem, TracelockError
 from tracelock.io import read_json, schema, write_json
 from tracelock.study.outcome import Environment, ExcludedRun, MissingRun, RunRow
 from tracelock.study.records import PeakMemory, RemedyPath
-from tracelock.study.stats import Difference, Interval, Verdict
+from tracelock.study.stats import Interval
+from tracelock.study.verdicts import Difference, Verdict
 
 KIND = "comparison"
 DISTURBED = 1.5  # times the median of its variant: far outside what equal runs of a quiet machine differ by
@@ -146,7 +147,7 @@ class ComparisonRow:
 
     @property
     def verdict(self) -> Verdict | None:
-        """faster, slower, no clear difference; None where one run does not allow any."""
+        """faster, slower, no difference, unclear; None where one run does not allow any."""
         return self.difference.verdict
 
     @property

@@ -141,6 +141,8 @@ class Edge:
     verdict: str | None = None
     why: str = ""
     expect: str = ""
+    kind: str = "remedy"  # or "factor": a variant of the study itself, which no finding proposed
+    metric: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,15 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Left:
+    """What holds the best variant back: its main finding, and the first advice against it that was not tried."""
+
+    finding: str
+    title: str
+    advice: str | None = None
+
+
+@dataclass(frozen=True)
 class RemedyPath:
     """What the tested remedies came to (``tracelock/remedies/1``): the path from the baseline to the best."""
 
@@ -163,6 +174,7 @@ class RemedyPath:
     best_settings: dict[str, Any]
     best_yaml: str = ""
     stopped: str = ""
+    left: Left | None = None
 
 
 def read_plan(folder: Path) -> PlanFile:

@@ -10,9 +10,10 @@ import yaml
 from tracelock.io import read_json, schema
 from tracelock.study.compare import compare
 from tracelock.study.comparison import Comparison
+from tracelock.study.overview import settings_text
 from tracelock.study.rounds import best_of, round_folder
 
-_VERDICTS = {"faster": "helped", "slower": "made it worse", "no clear difference": "made no difference"}
+_VERDICTS = {"faster": "helped", "slower": "made it worse"}
 
 
 def remedies_document(base: Path, rounds: int) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def remedies_document(base: Path, rounds: int) -> dict[str, Any]:
     plan = read_json(base / "plan.json", "plan")
     baseline = next(item for item in plan["variants"] if item["id"] == plan["baseline"])
     done = [_round(base, number) for number in range(1, rounds + 1)]
-    path = [edge for one in done if (edge := one.pop("edge"))]
+    path = [*_factor_edge(base, plan), *(edge for one in done if (edge := one.pop("edge")))]
     best = path[-1]["to"] if path else plan["baseline"]
     settings = _settings_of(base, best, rounds) or baseline["settings"]
     changed = {name: value for name, value in settings.items() if value != baseline["settings"].get(name)}
@@ -44,6 +45,7 @@ def remedies_document(base: Path, rounds: int) -> dict[str, Any]:
         "best": best,
         "best_settings": {**baseline["overrides"], **changed},
         "best_yaml": yaml.safe_dump({**baseline["overrides"], **changed}, sort_keys=True),
+        "left": _left(base, best, rounds, plan["environments"][0]),
         "stopped": _why(done, plan["remedies"]["max_rounds"]),
     }
 
@@ -84,9 +86,37 @@ def _tried(comparison: Comparison, proposal: dict[str, Any]) -> dict[str, Any]:
         "ratio": ratio.value if ratio else None,
         "ratio_low": ratio.low if ratio else None,
         "ratio_high": ratio.high if ratio else None,
-        "verdict": _VERDICTS[verdict] if verdict else None,
+        "verdict": _VERDICTS.get(verdict, row.difference.words) if row and verdict else None,
         "why": row.difference.why if row else "no run of this variant succeeded",
     }
+
+
+def _factor_edge(base: Path, plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the way from the baseline to the variant of the study that the rounds started from, if it is another."""
+    comparison = compare(base)
+    place = plan["environments"][0]
+    best = best_of(comparison, place)
+    row = next((row for row in comparison.comparisons if row.within and row.key == (place, best)), None)
+    if row is None:
+        return []
+    ratio = row.difference.ratio
+    return [
+        {
+            "from": plan["baseline"],
+            "to": row.variant,
+            "kind": "factor",
+            "finding": None,
+            "settings": {name: after for name, (_, after) in row.changed.items()},
+            "expect": "",
+            "metric": row.metric,
+            "runs": row.runs,
+            "ratio": ratio.value,
+            "ratio_low": ratio.low,
+            "ratio_high": ratio.high,
+            "verdict": "faster",
+            "why": "",
+        }
+    ]
 
 
 def _settings_of(base: Path, variant: str, rounds: int) -> dict[str, Any] | None:
@@ -95,6 +125,27 @@ def _settings_of(base: Path, variant: str, rounds: int) -> dict[str, Any] | None
             if item["id"] == variant:
                 return dict(item["settings"])
     return None
+
+
+def _left(base: Path, best: str, rounds: int, place: str) -> dict[str, Any] | None:
+    """Return what the traces of the best variant name as its main cause, and the first advice that was not tried."""
+    for folder in [*(round_folder(base, number) for number in range(rounds, 0, -1)), base]:
+        if not read_json(folder / "plan.json", "plan")["runs"]:
+            continue
+        comparison = compare(folder)
+        case = next((case for case in comparison.cases if case.key == (place, best) and case.explained.analysed), None)
+        found = comparison.findings_of(case) if case else []
+        if found:
+            tried = [edge["settings"] for edge in _all_tried(base, rounds)]
+            advice = next((one for one in found[0].remedies if one.settings not in tried), None)
+            text = advice and (settings_text(advice.settings) or advice.code or advice.expect)
+            return {"finding": found[0].code, "title": found[0].title, "advice": text}
+    return None
+
+
+def _all_tried(base: Path, rounds: int) -> list[dict[str, Any]]:
+    folders = [round_folder(base, number) for number in range(1, rounds + 1)]
+    return [one for folder in folders for one in read_json(folder / "round.json", "round")["proposals"]]
 
 
 def _why(done: list[dict[str, Any]], max_rounds: int) -> str:

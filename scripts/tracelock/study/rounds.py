@@ -1,8 +1,11 @@
 """Remedies as further variants: what the diagnosis proposes is run, and measured against where it started from.
 
 A round is a small study of its own below ``rounds/<n>/``: it has a plan, its baseline is the variant that the round
-starts from (measured again, interleaved with the proposals), and it is compared like any study. The next round starts
-from the best of this one. Rounds end when nothing is proposed, nothing proposed helped, or a limit is reached.
+starts from (measured again, interleaved with the proposals), and it is compared like any study. The first round starts
+from the fastest variant of the study, where one is clearly faster than the baseline: so there is one path from the
+baseline to the best. The next round starts from the best of this one.
+
+Rounds end when nothing is proposed, nothing proposed helped, or a limit is reached.
 """
 
 from __future__ import annotations
@@ -54,7 +57,8 @@ def _start(base: Path, number: int) -> Start | None:
     """Return where round `number` starts; None when the round before brought nothing."""
     if number == 1:
         plan = read_json(base / "plan.json", "plan")
-        return Start(base, plan["environments"][0], plan["baseline"])
+        place = plan["environments"][0]
+        return Start(base, place, best_of(compare(base), place) or plan["baseline"])
     before = round_folder(base, number - 1)
     plan = read_json(before / "plan.json", "plan")
     if not plan["runs"]:
@@ -63,9 +67,13 @@ def _start(base: Path, number: int) -> Start | None:
     return Start(before, plan["environments"][0], best) if best else None
 
 
-def best_of(comparison: Comparison) -> str | None:
+def best_of(comparison: Comparison, environment: str | None = None) -> str | None:
     """Return the variant with the least time among those that are clearly faster than the baseline."""
-    faster = [row for row in comparison.comparisons if row.difference.verdict == "faster"]
+    faster = [
+        row
+        for row in comparison.comparisons
+        if row.within and row.verdict == "faster" and environment in (None, row.environment)
+    ]
     return min(faster, key=lambda row: row.difference.ratio.value).variant if faster else None
 
 

@@ -1,13 +1,13 @@
-"""Medians over runs, their uncertainty, and what may be said about a difference.
+"""Medians over runs and their uncertainty; what may be said about a difference is in `verdicts`.
 
 What is resampled: the runs of a variant, with replacement, and inside each drawn run blocks of consecutive steps
 (steps are not independent of their neighbours: workers fetch ahead, clocks drift). The interval is the percentile
 interval of `scipy.stats.bootstrap`. Two variants are resampled independently of each other.
 
 What few runs can say: the percentile interval of a median of n runs hardly leaves their range, and the range holds
-the true median with probability 1 - 2^(1-n): 75 % for 3 runs, 94 % for 5, 97 % for 6. The verdict on a difference
-therefore asks for more than an interval that misses 1: Welch's t-test on the logarithms of the runs must agree, and
-the difference must matter.
+the true median with probability 1 - 2^(1-n): 75 % for 3 runs, 94 % for 5, 97 % for 6. Below six runs the interval is
+therefore widened until it holds Student's interval of the mean of their logarithms (Welch's for a ratio), which knows
+how little a few runs say: 12.7 standard errors for two, 4.3 for three.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import scipy.stats
 
-Verdict: TypeAlias = Literal["faster", "slower", "no clear difference"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
 MIN_EFFECT = 0.02  # a difference below 2 % does not repay a change; timers and clocks alone bring about as much
+ENOUGH_RUNS = 6  # the smallest number whose range holds the true median in 95 % of all studies
 _WITHIN = 2_000  # resampled means kept of each run
+_LARGEST_LOG = 20.0  # of half an interval: e^20 is no information either, and finite
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Variant against reference: `ratio` of their medians (below 1: less time), and what may be said about it."""
-
-    ratio: Interval
-    p_value: float | None
-    verdict: Verdict | None
-    why: str  # why there is no verdict, or which condition kept it from being clear; else empty
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
@@ -79,6 +70,8 @@ def median_interval(samples: Sequence[Sample], rng: np.random.Generator) -> Inte
     """
     value = float(np.median([sample.value for sample in samples]))
     low, high = _bootstrap([samples], lambda medians: medians[0], rng)
+    if 2 <= len(samples) < ENOUGH_RUNS:
+        low, high = _widened((low, high), one_sample(samples).interval(CONFIDENCE))
     return _around(value, low, high)
 
 
@@ -86,57 +79,60 @@ def ratio_interval(samples: Sequence[Sample], reference: Sequence[Sample], rng: 
     """Return the ratio of the medians of two sets of runs and its bootstrap interval."""
     value = float(np.median([run.value for run in samples]) / np.median([run.value for run in reference]))
     low, high = _bootstrap([samples, reference], lambda medians: medians[0] / medians[1], rng)
+    if 2 <= min(len(samples), len(reference)) < ENOUGH_RUNS:
+        low, high = _widened((low, high), two_samples(samples, reference).interval(CONFIDENCE))
     return _around(value, low, high)
 
 
-def difference(
-    samples: Sequence[Sample],
-    reference: Sequence[Sample],
-    rng: np.random.Generator,
-    min_effect: float = MIN_EFFECT,
-) -> Difference:
-    """Compare the times of two sets of runs.
+@dataclass(frozen=True)
+class Estimate:
+    """A mean logarithm of times, or a difference of two: estimate, standard error, degrees of freedom."""
 
-    Parameters
-    ----------
-    min_effect
-        Smallest part of the reference's time that counts as a difference.
+    log: float
+    error: float
+    freedom: float
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return Student's interval, as a time or a ratio of times."""
+        if self.error == 0:
+            return math.exp(self.log), math.exp(self.log)
+        half = min(self.error * float(scipy.stats.t.ppf((1 + confidence) / 2, self.freedom)), _LARGEST_LOG)
+        return math.exp(self.log - half), math.exp(self.log + half)
+
+    @property
+    def p_value(self) -> float:
+        """Return the two-sided p-value of Student's test that the logarithm is 0."""
+        if self.error == 0:
+            return 1.0 if self.log == 0 else 0.0
+        return float(2 * scipy.stats.t.sf(abs(self.log) / self.error, self.freedom))
+
+
+def one_sample(samples: Sequence[Sample]) -> Estimate:
+    """Return the mean logarithm of two runs or more.
+
+    Logarithms, because runs scatter in proportion to their time and questions are about ratios.
     """
-    ratio = ratio_interval(samples, reference, rng)
-    few = min(len(samples), len(reference))
-    if few < 2:
-        return Difference(ratio, None, None, "a single run says nothing about how much runs differ; repeat it")
-    p_value = welch_p(samples, reference)
-    why = _unclear(ratio, p_value, min_effect)
-    if why:
-        return Difference(ratio, p_value, "no clear difference", why)
-    return Difference(ratio, p_value, "faster" if ratio.value < 1 else "slower", "")
+    logs = np.log([run.value for run in samples])
+    return Estimate(float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(len(logs)), len(logs) - 1)
 
 
-def welch_p(samples: Sequence[Sample], reference: Sequence[Sample]) -> float:
-    """Return the two-sided p-value of Welch's t-test on the logarithms of the runs' values.
+def two_samples(samples: Sequence[Sample], reference: Sequence[Sample]) -> Estimate:
+    """Return the difference of two mean logarithms, with Welch's degrees of freedom (Welch 1947)."""
+    one, other = one_sample(samples), one_sample(reference)
+    error = math.hypot(one.error, other.error)
+    if error == 0:
+        return Estimate(one.log - other.log, 0.0, 1.0)
+    freedom = error**4 / (one.error**4 / one.freedom + other.error**4 / other.freedom)
+    return Estimate(one.log - other.log, error, freedom)
 
-    Logarithms, because runs scatter in proportion to their time and the question is about a ratio.
-    """
-    logs = [np.log([run.value for run in runs]) for runs in (samples, reference)]
-    if all(np.ptp(values) == 0 for values in logs):
-        return 1.0 if logs[0][0] == logs[1][0] else 0.0
-    return float(scipy.stats.ttest_ind(logs[0], logs[1], equal_var=False).pvalue)
+
+def _widened(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 def _around(value: float, low: float, high: float) -> Interval:
     """Return an interval that holds its figure, from which interpolated quantiles may differ in the last digit."""
     return Interval(value, min(low, value), max(high, value))
-
-
-def _unclear(ratio: Interval, p_value: float, min_effect: float) -> str:
-    if ratio.low <= 1.0 <= ratio.high:
-        return "the interval of the ratio holds 1"
-    if p_value > 1 - CONFIDENCE:
-        return f"so few runs differ as much by chance too often (p = {p_value:.2f})"
-    if abs(ratio.value - 1) < min_effect:
-        return f"the difference is below {100 * min_effect:.3g} % and would not repay a change"
-    return ""
 
 
 def _bootstrap(groups: Sequence[Sequence[Sample]], combine: Any, rng: np.random.Generator) -> tuple[float, float]:

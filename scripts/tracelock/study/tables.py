@@ -182,7 +182,7 @@ _VARIANTS = (
     *_with_interval(
         "ratio", "", "time against the baseline, below 1 is faster (see comparisons.csv)", "against.difference.ratio"
     ),
-    _column("verdict", "", "faster, slower or no clear difference; empty: not judged", "against.verdict"),
+    _column("verdict", "", "faster, slower, no difference or unclear; empty: not judged", "against.verdict"),
     _column("loading_share", "", "median over runs of the run's `loading_share`", "case.loading.timed"),
     _column("loading_share_low", "", "lowest run", "case.loading.low"),
     _column("loading_share_high", "", "highest run", "case.loading.high"),
@@ -212,7 +212,17 @@ _COMPARISONS = (
     *_with_interval("ratio", "", "time divided by the reference's time: below 1 is faster", "difference.ratio"),
     _column("step_ratio", "", "step time divided by the reference's step time, whatever a step holds"),
     _column("p_value", "", "Welch's t-test on the logarithms of the runs", "difference.p_value"),
-    _column("verdict", "", "faster, slower or no clear difference; empty: not judged"),
+    _column("p_adjusted", "", "the same after Holm's adjustment for the rows beside it", "difference.p_adjusted"),
+    _column("p_permutation", "", "permutation test of the mean logarithm", "difference.p_permutation"),
+    _column("p_smallest", "", "the least p that a permutation test of so few runs can give", "difference.p_smallest"),
+    _column(
+        "at_most",
+        "",
+        "the largest difference that the runs leave open (two one-sided tests at 5 %)",
+        "difference.at_most",
+    ),
+    _column("more_runs", "", "further runs of each side that would tell an unclear one", "difference.more_runs"),
+    _column("verdict", "", "faster, slower, no difference or unclear; empty: not judged"),
     _column("why", "", "what kept the verdict from being clear", "difference.why"),
     _column("changed", "", "settings that differ: from, to"),
 )

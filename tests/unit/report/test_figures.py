@@ -101,7 +101,7 @@ def test_what_is_not_known_is_said(single: Comparison) -> None:
     ]  # fmt: skip
     for name in ("breakdown", "dataloading", "memory"):
         assert "Not known" in words[name]
-    assert "single run" in words["step_time"]
+    assert "1 run a variant" in words["step_time"]
 
 
 @pytest.mark.parametrize("name", names())
@@ -135,7 +135,7 @@ def test_every_run_is_a_point(demo: Comparison) -> None:
     points = [line for line in figure.axes[0].get_lines() if line.get_markerfacecolor() == "none"]
     assert sum(len(line.get_xdata()) for line in points) == len(demo.runs) == 30
     shown = sorted(float(x) for line in points for x in line.get_xdata())
-    assert shown == pytest.approx(sorted(run.step_us / 1000 for run in demo.runs))
+    assert shown == pytest.approx(sorted(run.step_us * run.steps / run.samples / 1000 for run in demo.runs))
 
 
 def test_bars_of_the_breakdown_sum_to_the_step(demo: Comparison) -> None:

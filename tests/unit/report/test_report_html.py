@@ -83,10 +83,10 @@ def test_every_name_is_text(hostile: Comparison) -> None:
     machine = {"default": {"cpu": {"<b>model</b>": "<i>x</i>"}}}
     remedies = RemedyPath(
         path=(
-            Edge("<u>a</u>", "<u>b</u>", "<u>c</u>", {"<u>d</u>": "<u>e</u>"}, 0.5, 0.4, 0.6, "<u>f</u>", "<u>g</u>"),
+            Edge("<u>a</u>", "<u>b</u>", "<u>c</u>", {"<u>d</u>": "<u>e</u>"}, 0.3, 0.2, 0.4, "<u>f</u>", "<u>g</u>"),
         ),
         rounds=(Round(1, "<u>h</u>", (Edge("x", "y", None, {}),), "<u>i</u>"),),
-        best="<u>j</u>",
+        best="<u>b</u>",
         best_settings={},
         best_yaml="<u>k</u>",
         stopped="<u>l</u>",
@@ -104,8 +104,9 @@ def test_every_name_is_text(hostile: Comparison) -> None:
 def test_the_answer_comes_first(demo: Comparison) -> None:
     text = Page(render_report(demo, {})).text.replace("\N{NO-BREAK SPACE}", " ")
     text = text.split("How it was measured", 1)[1]  # what follows the links to the parts
-    order = ["The step waits for data", "takes 48 % less time (47–48 %)", "What is slow", "Why", "What to change",
-             "What it brings", "Figures", "Variants", "Findings", "Operators", "How it was measured"]  # fmt: skip
+    order = ["The step waits for data", "num_workers=2 takes 40 % less time", "the fastest", "What is slow", "Why",
+             "What to change", "What it brings", "Next step", "Figures", "Variants", "Findings", "Operators",
+             "How it was measured"]  # fmt: skip
     places = [text.find(words) for words in order]
     assert -1 not in places
     assert places == sorted(places)
@@ -119,7 +120,7 @@ def test_nothing_is_hidden(gpus: Comparison) -> None:
     assert "2 of 3 traces" not in text or "in 2 of 2 traces" in text
     for run in gpus.runs:
         assert run.started in text
-    assert "With 2 runs an interval is hardly wider than their range" in text
+    assert text.count("2 runs of each variant are few; 6 would do (repeats: 6).") == 1
 
 
 def test_a_study_that_tells_little_says_so(single: Comparison) -> None:
@@ -146,7 +147,7 @@ def test_the_path_of_remedies_is_shown_and_leads_where_it_goes_further(demo: Com
     assert "amp: bf16" in text
     shorter = replace(path, path=(replace(edges[0], ratio=0.9, ratio_low=0.88, ratio_high=0.92),))
     text = Page(render_report(replace(demo, remedies=shorter), {})).text.replace("\N{NO-BREAK SPACE}", " ")
-    assert "persistent_workers=True takes 48 % less time (47–48 %)" in text
+    assert "persistent_workers=True takes 48 % less time (" in text
     one = replace(path, path=(edges[0],))
     assert "num_workers=4 takes 50" in Page(render_report(replace(demo, remedies=one), {})).text  # no better than 0.5
 
@@ -155,7 +156,7 @@ def test_the_lowest_time_is_told_with_what_keeps_it_from_being_an_answer(tmp_pat
     variants = [Variant({"num_workers": n}, 1000.0 - 10 * n, scatter=0.2, loading=0.4) for n in (0, 1)]
     found = compare(StudyTree(variants, seed=3).write(tmp_path))
     (row,) = found.comparisons
-    assert row.verdict == "no clear difference"
+    assert row.verdict == "unclear"
     text = Page(render_report(found, {})).text
     told = f"lowest: num_workers=1, time ×{row.difference.ratio.value:.2f}"
     assert (told in text) == (row.difference.ratio.value < 1)

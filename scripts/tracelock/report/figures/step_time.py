@@ -1,9 +1,9 @@
-"""Step time by variant, every run a point; and throughput, where variants take another number of samples a step."""
+"""Time by variant, every run a point: what is compared comes first, the time per sample where batch sizes differ."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,11 +26,11 @@ def caption(comparison: Comparison) -> str:
     counts = sorted({line.case.runs for line in measured_lines(comparison)})
     runs = plural(counts[0], "run") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} runs"
     by = " by the time per sample" if _batches_differ(comparison) else ""
+    batches = "Batch sizes differ, so the time per sample is compared; step times stand beside it. " if by else ""
     return (
-        f"Measured without the profiler. Small circles: runs ({runs} a variant); large mark: their median; bar: "
-        f"{percent(comparison.method.confidence)} bootstrap interval. Arrow: clearly faster or slower than the "
-        f"baseline{by} (baseline: diamond, bold); grey circle: no clear difference; square: not judged. "
-        f"{comparison.method.few_runs}"
+        f"{batches}Measured without the profiler. Small circles: runs ({runs} a variant); large mark: their median; "
+        f"bar: {percent(comparison.method.confidence)} interval. Arrow: clearly faster or slower than the "
+        f"baseline{by} (baseline: diamond, bold); bar mark: no difference; circle: unclear; square: not judged."
     )
 
 
@@ -49,7 +49,7 @@ class Panel:
     of_line: Callable[[Line], Interval | None]
     of_run: Callable[[RunRow], float | None]
     scale: float = 1.0
-    more_is_better: bool = False
+    compared: bool = True  # marks say faster or slower only where the verdict is about this figure
 
 
 def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
@@ -64,7 +64,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         for row, line in enumerate(frame.lines):
             _mark(axes, row, frame, panel, [panel.of_run(run) for run in _runs_of(comparison, line)])
         axes.set_xlabel(panel.label)
-        axes.set_xlim(0, axes.get_xlim()[1] * 1.02)
+        axes.set_xlim(0, min(axes.get_xlim()[1] * 1.02, _widest(comparison, frame, panel)))
     for axes in frame.outer:
         heading_beside(axes, *_HEADING)
         for row, line in enumerate(frame.lines):
@@ -73,7 +73,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
 
 
 def _panels(comparison: Comparison) -> list[Panel]:
-    """Return step time, and throughput where step times alone would mislead."""
+    """Return step time; where batch sizes differ the time per sample first, which is what is compared."""
     scale, unit = time_scale([line.case.step.value for line in measured_lines(comparison) if line.case.step])
     step = Panel(
         TITLE,
@@ -83,15 +83,25 @@ def _panels(comparison: Comparison) -> list[Panel]:
         lambda run: run.step_us,
         scale,
     )
-    throughput = Panel(
-        "Throughput",
-        "samples per second, more is better",
-        "throughput (samples/s)",
-        lambda line: line.case.throughput,
-        lambda run: run.throughput_per_s,
-        more_is_better=True,
+    if not _batches_differ(comparison):
+        return [step]
+    times = [line.case.sample.value for line in measured_lines(comparison) if line.case.sample]
+    scale, unit = time_scale(times)
+    sample = Panel(
+        "Time per sample",
+        f"{unit} per sample, shorter is better",
+        f"time per sample ({unit})",
+        lambda line: line.case.sample,
+        lambda run: run.step_us * run.steps / run.samples if run.samples else None,
+        scale,
     )
-    return [step, throughput] if _batches_differ(comparison) else [step]
+    return [sample, replace(step, title="Step time", compared=False)]
+
+
+def _widest(comparison: Comparison, frame: Frame, panel: Panel) -> float:
+    """Return where the axis ends at most: intervals of two runs may reach far beyond every run."""
+    runs = [panel.of_run(run) for line in frame.lines for run in _runs_of(comparison, line)]
+    return 2 * max((value for value in runs if value is not None), default=1.0) / panel.scale
 
 
 def verdict(line: Line) -> str:
@@ -124,13 +134,12 @@ def _mark(axes: Axes, row: int, frame: Frame, panel: Panel, runs: Sequence[float
     interval = panel.of_line(line)
     if interval is None:
         return
-    look = style.VERDICTS[verdict(line)]
-    marker = {"<": ">", ">": "<"}.get(look.marker, look.marker) if panel.more_is_better else look.marker
+    look = style.VERDICTS[verdict(line) if panel.compared or line.case.baseline else "unclear"]
     ends, middle = [interval.low / panel.scale, interval.high / panel.scale], interval.value / panel.scale
     y = [row + 0.17 * frame.unit] * 2
     axes.plot(ends, y, color=look.color, lw=1.6, solid_capstyle="butt", zorder=2)
     axes.plot(ends, y, "|", color=look.color, ms=7, mew=1.2, zorder=2)
-    axes.plot(middle, y[0], marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
+    axes.plot(middle, y[0], look.marker, color=look.color, ms=5.5, mec=style.PAPER, mew=0.5, zorder=3)
     values = [value / panel.scale for value in runs if value is not None]
     above = [row - 0.14 * frame.unit] * len(values)
     axes.plot(values, above, "o", mfc="none", mec=style.INK, ms=3, mew=0.7, zorder=4)
