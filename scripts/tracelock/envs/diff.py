@@ -25,7 +25,7 @@ class Change:
     Parameters
     ----------
     tier
-        What the package means for speed: torch, cuda, cudnn, mkl, openmp, python or other.
+        What the package means for speed: torch, cuda, cudnn, mkl, openmp, data, python or other.
     """
 
     what: What

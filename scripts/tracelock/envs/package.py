@@ -17,10 +17,18 @@ Manager = Literal["conda", "pip"]
 # What decides the speed of a training job comes first in every table of differences.
 _SPEED: tuple[tuple[str, str], ...] = (
     ("torch", r"(py)?torch|pytorch-.*|torch-.*|torchvision|torchaudio|torchtriton|triton|libtorch"),
-    ("cuda", r"cuda.*|cudatoolkit|libcu(?!dnn|rl).*|libnpp.*|libnvjpeg.*|libnvjitlink.*|nvidia-(?!cudnn|nccl|ml-py).*"),
+    (
+        "cuda",
+        r"cuda.*|cudatoolkit|libcu(?!dnn|rl).*|libnpp.*|libnvjpeg.*|libnvjitlink.*|nvidia-(?!cudnn|nccl|ml-py|dali).*",
+    ),
     ("cudnn", r".*cudnn.*|.*nccl.*"),
     ("mkl", r"mkl.*|intel-mkl|.*blas.*|liblapack.*|blis|onednn|mkldnn"),
     ("openmp", r".*openmp.*|libgomp|_openmp_mutex|tbb"),
+    (
+        "data",
+        r"pillow(-simd)?|libjpeg-turbo|(py-|lib)?opencv.*|ffmpeg|av|pyav|decord|torchdata|torchcodec|nvidia-dali.*|"
+        r"h5py|hdf5|lmdb|python-lmdb|pyarrow.*|zarr|webdataset|datasets|tokenizers|albumentations|kornia",
+    ),
     ("python", r"python|cpython|python_abi|numpy"),
 )
 _TIERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple((tier, re.compile(pattern)) for tier, pattern in _SPEED)
@@ -89,7 +97,7 @@ def pip_name(name: str) -> str:
 
 
 def speed_tier(name: str) -> str:
-    """Return what a package means for speed: torch, cuda, cudnn, mkl, openmp, python or other."""
+    """Return what a package means for speed: torch, cuda, cudnn, mkl, openmp, data, python or other."""
     return next((tier for tier, pattern in _TIERS if pattern.fullmatch(name)), "other")
 
 

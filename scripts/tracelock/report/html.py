@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 import tracelock
+from tracelock.envs.factor import EnvironmentDifference, change_rows, environment_differences
 from tracelock.io import write_text
 from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
@@ -50,16 +51,23 @@ def write_report(folder: Path, output: Path) -> None:
         If `folder` holds no comparison.json.
     """
     comparison = document.read(folder / "comparison.json")
-    write_text(output, render_report(comparison, _machines(folder, comparison)))
+    differences = environment_differences(folder, [place.name for place in comparison.environments])
+    write_text(output, render_report(comparison, _machines(folder, comparison), differences))
 
 
-def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, Any]]) -> str:
+def render_report(
+    comparison: Comparison,
+    machines: Mapping[str, Mapping[str, Any]],
+    differences: Sequence[EnvironmentDifference] = (),
+) -> str:
     """Return the report as HTML.
 
     Parameters
     ----------
     machines
         The content of ``machine.json`` for each environment that has one.
+    differences
+        What differs between the environments, where there are several.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -79,6 +87,8 @@ def render_report(comparison: Comparison, machines: Mapping[str, Mapping[str, An
         factor_columns=_factor_columns(comparison),
         label=lambda case: text.label(case, len(comparison.environments)),
         machines={name: dict(_flat(machine)) for name, machine in machines.items()},
+        differences=differences,
+        change_rows=change_rows,
         baseline_settings=next((case.settings for case in comparison.cases if case.baseline), {}),
         overhead=_overhead(comparison),
         notes=_notes(comparison),
