@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tracelock.trace import times
-from tracelock.trace.columns import FlowKind, HostKind, Int32
+from tracelock.trace.columns import DeviceKind, FlowKind, HostKind, Int32
 from tracelock.trace.context import Context
 from tracelock.trace.dictionary import plain
 from tracelock.trace.events import NO_ARGS, Event, collectives_in
@@ -31,6 +31,7 @@ from tracelock.trace.extract import (
     text_ids,
 )
 from tracelock.trace.kinds import Meaning, Table, meaning
+from tracelock.trace.origin import AUTOGRAD_DEVICE, AUTOGRAD_HOST
 
 
 class Batch(NamedTuple):
@@ -59,6 +60,10 @@ _DEVICE: Final = _CALL | getters("device", "stream", "bytes", "graph")
 _DEVICE_FLOATS: Final = getters("blocks_per_sm", "occupancy")
 _MEMORY: Final = getters("device_type", "device_id", "allocation", "allocated", "reserved")
 _FOREIGN: Final = Meaning(Table.HOST, HostKind.OTHER)
+_AUTOGRAD: Final[dict[Any, Meaning]] = {
+    AUTOGRAD_HOST: Meaning(Table.HOST, HostKind.OPERATOR),
+    AUTOGRAD_DEVICE: Meaning(Table.DEVICE, DeviceKind.KERNEL),
+}
 _INSTANT: Final = Meaning(Table.INSTANT, 0)
 _FOREIGN_FLOW: Final = Meaning(Table.FLOW, FlowKind.OTHER)
 _FLOW_PHASES: Final = frozenset("stf")
@@ -85,13 +90,20 @@ def batches(context: Context, events: Sequence[Event], text: bytes | memoryview)
     """
     mark = context.mark()
     try:
-        made = [_MAKERS[group.what.table](context, group) for group in _groups(context, events)]
+        made = _made(context, events)
+        if context.passed_halves(mark[1]):  # nothing is looked at for their sake in files that have none
+            context.rewind(mark)
+            made = _made(context, context.pairs.close(events, context.tally, context.skip))
     except times.NeedDigitsError:
         context.rewind(mark)
         raise
     _describe_collectives(context, made, events, text)
     context.events += len(events)
     return made
+
+
+def _made(context: Context, events: Sequence[Event]) -> list[Batch]:
+    return [_MAKERS[group.what.table](context, group) for group in _groups(context, events)]
 
 
 def _groups(context: Context, events: Sequence[Event]) -> list[_Group]:
@@ -143,6 +155,8 @@ def _by_phase(context: Context, what: Meaning, phase: str, rows: list[Event]) ->
     """Return events of one phase that make rows, where their category does not tell what they are."""
     if phase in _FLOW_PHASES:
         return [(what if what.table == Table.FLOW else _FOREIGN_FLOW, rows)]
+    if phase == "X" and what.table == Table.UNNAMED:
+        return _uncategorised(rows)
     if phase == "X" and what.table != Table.SPAN:
         return [(_FOREIGN, rows)]
     if phase in "iI":
@@ -153,6 +167,14 @@ def _by_phase(context: Context, what: Meaning, phase: str, rows: list[Event]) ->
         _labels(context, rows)
     context.skip(phase, len(rows))
     return []
+
+
+def _uncategorised(rows: list[Event]) -> list[tuple[Meaning, list[Event]]]:
+    """Return complete events without a category: told by their process, the autograd profiler's before Kineto."""
+    found: dict[Meaning, list[Event]] = {}
+    for row in rows:
+        found.setdefault(_AUTOGRAD.get(row.pid, _FOREIGN), []).append(row)
+    return list(found.items())
 
 
 def _usable(context: Context, group: _Group) -> _Group:
@@ -205,7 +227,8 @@ def _ordinals(context: Context, columns: Columns) -> Int32:
     """Return the device of each row; where args name none, its process is the ordinal (annotations on devices)."""
     device = columns["device"]
     if (device < 0).any():
-        pids = [pid if isinstance(pid, int) and 0 <= pid < _MOST_DEVICES else -1 for pid, _ in context.tracks.lanes]
+        lanes = [tid if pid == AUTOGRAD_DEVICE else pid for pid, tid in context.tracks.lanes]
+        pids = [pid if isinstance(pid, int) and 0 <= pid < _MOST_DEVICES else -1 for pid in lanes]
         device = np.where(device < 0, np.array(pids, dtype=np.int64)[columns["track"]], device)
     return np.clip(device, -1, 2**31 - 1).astype(np.int32)
 
@@ -221,7 +244,7 @@ def _describe_collectives(
     described = collectives_in(text)
     for columns in waiting:
         ids = [
-            -1 if row is None else context.collectives.number(described(place[id(row)]))
+            -1 if row is None or id(row) not in place else context.collectives.number(described(place[id(row)]))
             for row in columns["collective"]
         ]
         columns["collective"] = np.array(ids, dtype=np.int32)

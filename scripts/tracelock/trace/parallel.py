@@ -90,7 +90,7 @@ def read_parts(
         children = [_Child(Request(str(path.resolve()), a, b, separator, end)) for a, b, end in parts]
         try:
             source.stop = cuts[1]
-            if walker.walk() or walker.lost_end:
+            if walker.walk() or walker.lost_end or decoder.context.pairs.used:
                 return None
             closed = False
             for child in children:

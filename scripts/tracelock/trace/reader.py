@@ -16,6 +16,7 @@ from tracelock.trace.context import Context
 from tracelock.trace.decode import StructDecoder
 from tracelock.trace.facts import facts, read_metadata, tracks
 from tracelock.trace.kinds import KINETO_KEYS
+from tracelock.trace.origin import note_origin
 from tracelock.trace.parallel import read_parts, workers_for
 from tracelock.trace.source import open_source
 from tracelock.trace.store import SPILL_BYTES, Store, release_table
@@ -133,6 +134,9 @@ def _check_is_trace(path: Path, form: str, keys: Mapping[str, Any], context: Con
     if form in what and not KINETO_KEYS & keys.keys():
         hint = "expected what torch.profiler's export_chrome_trace or tensorboard_trace_handler writes"
         raise TracelockError(Problem(str(path), what[form], hint))
+    if form == "metadata" and not context.tally.counts().get("cut-off"):
+        line = "has the keys of a PyTorch trace, but no list 'traceEvents': nothing is known of what ran"
+        raise TracelockError(Problem(str(path), line, f"the events were removed, or never written; its keys: {found}"))
     if form == "metadata":
         context.tally.add("no-events")
     elif not context.tally.counts():
@@ -143,13 +147,16 @@ def _trace(path: Path, read: _Read) -> Trace:
     """Return the trace of everything that was read."""
     store, context = read.store, read.context
     keys = read_metadata(read.metadata, read.closed, context.tally)
+    context.pairs.finish(context.tally)
     _check_is_trace(path, read.form, keys, context, read.metadata)
     tables = Tables(store, context.tally)
     host, device, memory, flows = tables.host(), tables.device(), tables.memory(), tables.flows()
+    lanes = tracks(context)
+    note_origin(lanes, host, device, context.tally)
     return Trace(
         facts=facts(path, keys, context, read.json_bytes),
         texts=context.texts.values_in_order,
-        tracks=tracks(context),
+        tracks=lanes,
         collectives=context.collectives.values_in_order(),
         host=host,
         device=device,

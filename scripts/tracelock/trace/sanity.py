@@ -75,6 +75,9 @@ def usable_device(rows: dict[str, Int64], kind: Int8, centre: float, tally: Tall
         Median start of all rows, ns.
     """
     good = usable_host(rows["start"], rows["duration"], centre, tally)
+    unset: Mask = good & (rows["start"] == 0) & (rows["duration"] == 0)  # no device works at 0 for no time
+    tally.add("zero-timestamp", int(np.count_nonzero(unset)))
+    good &= ~unset
     (work,) = np.nonzero(good & (kind <= DeviceKind.MEMSET))
     if not len(work):
         return good

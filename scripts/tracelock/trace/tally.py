@@ -43,16 +43,32 @@ KINDS: Final[dict[str, Kind]] = {
     "no-duration": Kind("lost", "{n} complete events without a usable dur excluded"),
     "negative-duration": Kind("lost", "{n} rows with a negative duration excluded"),
     "impossible-duration": Kind("lost", "{n} device rows that run far past the next row of their stream excluded"),
-    "zero-timestamp": Kind("lost", "{n} rows at time 0, far from all others, excluded"),
+    "zero-timestamp": Kind("lost", "{n} rows at time 0, where nothing else is or nothing can be, excluded"),
     "far-away": Kind("lost", "{n} rows that start or end years away from the others excluded"),
     "stacks-capped": Kind("lost", "{n} call stacks dropped: the file has more different ones than are kept"),
+    "unpaired-begin-end": Kind("lost", "{n} begin or end events (ph B, E) without their other half left out"),
     "bad-metadata": Kind("lost", "the file's metadata cannot be read in {n} places"),
     "trailing-data": Kind("lost", "{n} bytes after the end of the trace were not read"),
     # Nothing is wrong with the figures.
     "empty-events": Kind("note", "traceEvents is empty"),
     "far-away-window": Kind("note", "{n} marks of the profiler's window lie years away and are ignored"),
     "out-of-memory": Kind("note", "the allocator ran out of memory {n} times during the trace"),
-    "begin-end-rows": Kind("note", "{n} begin and end events (ph B, E) of foreign writers are not analysed"),
+    "autograd-profiler": Kind(
+        "note",
+        '{n} rows are of torch.autograd.profiler as it was before Kineto: kernels are the rows on "CUDA functions", '
+        "named after their operators; it recorded no launches",
+    ),
+    "ascend-file": Kind(
+        "note", "{n} rows are of Ascend's profiler, not of Kineto: their times are read, but nothing is concluded"
+    ),
+    "tensorflow-file": Kind(
+        "note", "{n} rows are of JAX or TensorFlow, not of PyTorch: their times are read, but nothing is concluded"
+    ),
+    "chrome-file": Kind("note", "{n} rows are of Chrome's own tracing, not of PyTorch: nothing is concluded"),
+    "unknown-origin": Kind(
+        "note", "{n} rows, and none that the PyTorch profiler writes: of unknown origin, so nothing is concluded"
+    ),
+    "begin-end-rows": Kind("note", "{n} rows were written in two halves (ph B and E), and read as one"),
 }
 
 _RANK: Final[dict[Weight, int]] = {"note": 0, "mended": 1, "lost": 1, "cut": 2}

@@ -46,7 +46,7 @@ class Part(msgspec.Struct):
     events: int
     metadata: bytes
     closed: bool
-    regular: bool  # False if the part did not begin or end between two events
+    regular: bool  # False if the part did not begin or end between two events, or holds halves of them
     json_bytes: int
 
 
@@ -72,9 +72,13 @@ def read_part(request: Request, file: int) -> Part:
         events=context.events,
         metadata=walker.metadata.removeprefix(HEAD),
         closed=closed,
-        regular=closed == request.last and not (walker.lost_end and not request.last),
+        regular=_is_regular(closed, walker, request) and not context.pairs.used,
         json_bytes=walker.window.passed,
     )
+
+
+def _is_regular(closed: bool, walker: Walker, request: Request) -> bool:
+    return closed == request.last and not (walker.lost_end and not request.last)
 
 
 def main() -> None:

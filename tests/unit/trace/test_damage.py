@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trace_files import LAYOUTS, counts, document, events, kernel, names, op, read_text, render
 from trace_twin import rows_of, rows_read
 
+from tracelock.errors import TracelockError
 from tracelock.trace import Trace, walk
 
 few = settings(
@@ -263,12 +264,11 @@ def test_repeated_lists_of_events_are_all_read(tmp_path: Path, layout: str) -> N
 
 
 def test_events_missing_or_empty(tmp_path: Path) -> None:
-    missing = read_text(tmp_path, json.dumps({"schemaVersion": 1, "deviceProperties": []}))
-    assert (missing.facts.quality, counts(missing)) == ("partial", {"no-events": 1})
+    for head in ({"schemaVersion": 1, "deviceProperties": []}, {"schemaVersion": 1, "traceEvents": None}):
+        with pytest.raises(TracelockError, match="keys of a PyTorch trace, but no list 'traceEvents'"):
+            read_text(tmp_path, json.dumps(head))
     empty = read_text(tmp_path, json.dumps({"schemaVersion": 1, "traceEvents": []}))
     assert (empty.facts.quality, counts(empty)) == ("complete", {"empty-events": 1})
-    null = read_text(tmp_path, json.dumps({"schemaVersion": 1, "traceEvents": None}))
-    assert (null.facts.quality, counts(null)) == ("partial", {"no-events": 1})
 
 
 def test_a_head_that_is_cut_off(tmp_path: Path) -> None:

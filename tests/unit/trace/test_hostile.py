@@ -31,6 +31,7 @@ LEFT_OUT = {
     "not-an-event",
     "unreadable-event",
     "no-timestamp",
+    "unpaired-begin-end",
     "no-duration",
     "negative-duration",
     "impossible-duration",
@@ -150,7 +151,7 @@ def test_of_a_repeated_key_the_last_one_counts(tmp_path: Path) -> None:
 def test_every_event_of_every_real_trace_is_accounted_for(shared: Path) -> None:
     for folder in ("traces", "damaged"):
         for path in sorted((shared / folder).glob("*.json*")):
-            if path.stat().st_size:
+            if path.stat().st_size and path.name != "10_no_traceEvents.json":
                 trace = read_trace(path)
                 assert accounted_for(trace) == trace.facts.events, path.name
 

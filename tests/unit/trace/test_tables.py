@@ -211,7 +211,8 @@ def test_every_code_has_a_message_that_tells_the_count() -> None:
 def test_begin_and_end_events_and_counters_are_counted(tmp_path: Path) -> None:
     rows = [{"ph": ph, "name": "x", "ts": 1, "pid": 1, "tid": 1} for ph in "BEC"]
     trace = read(tmp_path, op(1), *rows)
-    assert counts(trace) == {"begin-end-rows": 2}
+    assert counts(trace) == {"begin-end-rows": 1}
+    assert trace.facts.unused == {"C": 1, "E": 1}
     assert trace.facts.events == 4
     assert trace.facts.quality == "complete"
 
