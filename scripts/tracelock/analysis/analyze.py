@@ -10,6 +10,7 @@ from tracelock.analysis.breakdown import break_down, to_breakdown
 from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.collectives import collectives
 from tracelock.analysis.completeness import lost_device_rows
+from tracelock.analysis.hints import hints
 from tracelock.analysis.intervals import join, lengths_within
 from tracelock.analysis.launches import launches
 from tracelock.analysis.loading import loading
@@ -57,7 +58,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
     more = {"operators_by_shape": more_shapes, "operators_by_stack": more_places, "kernels_by_operator": more_owned}
     cores = kernels.tensor_cores(trace, known.tree, known.links, known.device)
     return Analysis(
-        trace=_section(trace, known.windows),
+        trace=_section(known),
         steps=_steps(known, parts),
         step=_summary(known.windows, parts),
         gpus=devices,
@@ -81,14 +82,14 @@ def analyze_prepared(known: Prepared) -> Analysis:
     )
 
 
-def _section(trace: Trace, windows: Windows) -> TraceSection:
-    facts = trace.facts
+def _section(known: Prepared) -> TraceSection:
+    facts = known.trace.facts
     return TraceSection(
         file=facts.file,
         bytes=facts.bytes,
         events=facts.events,
         quality=facts.quality,
-        warnings=facts.warnings + windows.warnings,
+        warnings=facts.warnings + known.windows.warnings + hints(known),
         torch_version=facts.torch_version,
         rank=facts.rank,
         world_size=facts.world_size,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracelock.analysis.clocks import on_one_clock
 from tracelock.analysis.gpu import DeviceTime, device_times
 from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import Links, link
@@ -38,6 +39,7 @@ def prepare(trace: Trace) -> Prepared:
     """Nest the calls of `trace`, link its device rows to them, and find its steps."""
     tree = nest(trace.host)
     links = link(trace, tree)
+    trace = on_one_clock(trace, links)
     windows = find_windows(trace, links)
     cut = trace.facts.quality == "partial" and windows.source == MARKED and bool(windows.complete.any())
     host, device = _in_complete_steps(trace, links, windows) if cut else _all_rows(trace)

@@ -9,6 +9,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from tracelock.analysis.hints import NO_DEVICE_ROWS
 from tracelock.analysis.model import Gpu, TraceSection
 from tracelock.analysis.ranks import Ranks
 from tracelock.cli import _format as fmt
@@ -114,6 +115,8 @@ def _without_gpu(found: Diagnosed) -> str:
     launched = sum(each.calls for each in found.runtime if "Launch" in each.name)
     if launched:
         return f"{fmt.plural(launched, 'launch')} of GPU work, but the work itself was not recorded"
+    if any(warning.code == NO_DEVICE_ROWS for warning in found.trace.warnings):
+        return "memory of an accelerator was recorded, its work was not"
     return "no accelerator in this trace"
 
 

@@ -6,6 +6,7 @@ from tracelock.analysis.model import Gpu
 from tracelock.diagnosis.case import Case
 from tracelock.diagnosis.measures import confidence, per_step, percent
 from tracelock.diagnosis.model import Evidence, Finding
+from tracelock.diagnosis.trust import withheld
 
 CODE = "no-bottleneck"
 MOSTLY = 0.5  # of the step: what is longer than all the rest is what bounds it
@@ -17,7 +18,7 @@ def no_bottleneck(case: Case) -> Finding:
     what = "the device works nearly all the time (compute-bound)" if bound and case.has_gpu else _what_is_left(case)
     return Finding(
         code=CODE,
-        title=f"No bottleneck found: {what}",
+        title=f"No verdict: {why}" if (why := withheld(case)) else f"No bottleneck found: {what}",
         severity="info",
         share_of_step=None,
         gain_at_most=None,

@@ -8,6 +8,7 @@ from typing import Literal
 from tracelock.analysis.costs import TraceRow
 from tracelock.diagnosis.case import Case
 from tracelock.diagnosis.model import Evidence, Severity
+from tracelock.diagnosis.trust import is_doubtful
 
 UNSEEN = 0.005  # a removal that saves less is not worth a line
 
@@ -19,7 +20,7 @@ def severity(case: Case, gain: float | None) -> Severity:
 
 def confidence(case: Case) -> Literal["low", "medium", "high"]:
     """Return how far the trace can be trusted: complete and with enough steps is high."""
-    if case.analysis.trace.quality != "complete" or not case.has_steps:
+    if is_doubtful(case) or case.analysis.trace.quality != "complete" or not case.has_steps:
         return "low"
     return "high" if case.steps >= case.limits.confident_steps else "medium"
 

@@ -9,6 +9,7 @@ from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import confidence, severity
 from tracelock.diagnosis.model import Evidence, Finding
 from tracelock.diagnosis.rule import Cause, Rule, all_rules
+from tracelock.diagnosis.trust import is_doubtful, withheld
 
 EXPECTED = 0.5  # of `min_gain`: what a bound allows, but nothing is expected to bring, is not shown
 LITTLE = 0.05  # of the step
@@ -34,7 +35,7 @@ class Found:
             share_of_step=cause.share,
             gain_at_most=self.gain,
             gain_estimate=self.estimate,
-            confidence=cause.confidence or confidence(case),
+            confidence="low" if is_doubtful(case) else cause.confidence or confidence(case),
             evidence=cause.evidence,
             remedies=cause.remedies,
         )
@@ -52,6 +53,8 @@ class Found:
 
 def main_causes(case: Case) -> list[Found]:
     """Return the causes of a case, the one whose removal should bring most first, without what others explain."""
+    if withheld(case) is not None:
+        return []
     found = [Found(rule, cause, _gain(case, cause)) for rule in all_rules() if (cause := rule.examine(case))]
     found = [each for each in found if _is_worth(case, each)]
     alone = {each.rule.code: _estimate(case, Removal(), each) for each in found}

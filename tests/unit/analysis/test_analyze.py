@@ -110,7 +110,7 @@ def test_a_whole_document_by_hand() -> None:
         runtime("cudaMemcpyAsync", 75_000, 5_000, correlation=2),
     ]
     device = [
-        kernel("gemm", 56_000, 10_000, correlation=1),
+        kernel("volta_sgemm_128x32_nt", 56_000, 10_000, correlation=1),
         memcpy("HtoD", 90_000, 40_000, correlation=2, bytes=80_000),
     ]
     found = analyze(make_trace(host, device, rank=3, torch_version="2.4.0", devices=(Device(0, "A100"),)))
