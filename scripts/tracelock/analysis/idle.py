@@ -42,6 +42,16 @@ class Idle:
 
     causes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
     host: dict[str, int] = field(default_factory=dict)
+    held: dict[str, list[Intervals]] = field(default_factory=lambda: {cause: [] for cause in CAUSES})
+
+    def add(self, cause: str, when: Intervals) -> None:
+        """Charge the time `when`, which nothing has been charged with, to a cause."""
+        self.causes[cause] += length(when)
+        self.held[cause].append(when)
+
+    def when(self, cause: str) -> Intervals:
+        """Return the time that was charged to a cause: as long as its part of `causes`."""
+        return join(*self.held[cause])
 
     def to_causes(self) -> IdleCauses:
         """Return the causes in microseconds."""
@@ -99,7 +109,7 @@ def idle_causes(trace: Trace, links: Links, chosen: Mask, busy: Intervals, host_
     gaps = free_of(busy, int(busy.start[0]), int(busy.end[-1])) if len(busy) else EMPTY
     launch = _next_launch(trace, links, chosen, gaps)
     made = _made(trace, launch, gaps)
-    idle.causes["launch"] = int((gaps.end - made)[launch >= 0].sum())
+    idle.add("launch", _filled(made[launch >= 0], gaps.end[launch >= 0]))
     left = []
     for track in np.unique(trace.host.track[launch[launch >= 0]]).tolist():
         mine = (launch >= 0) & (trace.host.track[launch] == track)
@@ -108,8 +118,8 @@ def idle_causes(trace: Trace, links: Links, chosen: Mask, busy: Intervals, host_
     rest = join(*left)
     if host_time.main >= 0:
         rest = _divide(idle, rest, host_time.main, host_time)
-    unlinked = int((gaps.end - gaps.start)[launch < 0].sum())
-    idle.causes["unattributed"] = length(rest) + unlinked
+    idle.add("unattributed", rest)
+    idle.add("unattributed", _filled(gaps.start[launch < 0], gaps.end[launch < 0]))
     return idle
 
 
@@ -137,7 +147,7 @@ def _divide(idle: Idle, waited: Intervals, track: int, host_time: HostTime) -> I
     """Add to `idle` what the thread was doing in the time `waited`; return the time in which it has no row."""
     for cause, role in host_time.of(track).items():
         held = intersect(waited, role)
-        idle.causes[cause] += length(held)
+        idle.add(cause, held)
         if cause == "host" and len(held):
             _name(idle, host_time.trace, host_time.rows(track), held)
         waited = subtract(waited, role)

@@ -30,7 +30,7 @@ class Stacks:
         if self._written:
             self.ids: Int64 = trace.host.stack[rows].astype(np.int64)  # -1 without; shape (n,)
             return
-        self._frame = _enclosing_frames(trace.host)
+        self._frame = enclosing_frames(trace.host)
         self.ids = _path_ids(trace.host.name, self._frame, rows)
 
     def text(self, row: int) -> str:
@@ -51,7 +51,7 @@ def has_stacks(trace: Trace) -> bool:
     return bool((trace.host.stack >= 0).any() or of_kinds(trace.host, (HostKind.PYTHON,)).any())
 
 
-def _enclosing_frames(host: HostRows) -> Int32:
+def enclosing_frames(host: HostRows) -> Int32:
     """Return for each operator, label and frame the innermost Python frame around it, -1 without; shape (host,)."""
     found = np.full(len(host), -1, np.int32)
     for block in sweep(host, of_kinds(host, _FRAMED)):
@@ -82,7 +82,7 @@ def _path_ids(name: Int32, frame: Int32, rows: Int64) -> Int64:
         return np.full(len(rows), -1, np.int64)
     outer = np.searchsorted(needed, frame[needed]).astype(np.int32)
     outer[frame[needed] < 0] = -1
-    _, ids = np.unique(_path_digests(_scatter(name[needed]), outer), return_inverse=True)
+    _, ids = np.unique(path_digests(scatter(name[needed]), outer), return_inverse=True)
     place = np.minimum(np.searchsorted(needed, inner), len(needed) - 1)
     return np.where(inner >= 0, ids.reshape(-1)[place], -1)
 
@@ -98,7 +98,7 @@ def _with_ancestors(frame: Int32, rows: Int32) -> Int32:
     return np.flatnonzero(held).astype(np.int32)
 
 
-def _path_digests(own: UInt64, jump: Int32) -> UInt64:
+def path_digests(own: UInt64, jump: Int32) -> UInt64:
     """Return a number for each row's path outwards: a polynomial in the rows' own numbers, modulo 2**64.
 
     Each round doubles how far a row has looked, so a stack of depth d takes log2(d) rounds. `own` and `jump`, the
@@ -114,7 +114,7 @@ def _path_digests(own: UInt64, jump: Int32) -> UInt64:
     return digest
 
 
-def _scatter(names: Int32) -> UInt64:
+def scatter(names: Int32) -> UInt64:
     """Return well-mixed numbers for ids (the finaliser of splitmix64)."""
     mixed = (names.astype(np.uint64) + np.uint64(2)) * _BASE
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
