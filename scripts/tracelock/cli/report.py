@@ -7,26 +7,52 @@ from typing import Annotated
 
 import typer
 
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...|DIR", help="Traces, ranks of one job if several; or a study: results/<experiment>."
+    ),
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="The page (DIR/report.html; FILE-report.html here for traces).")
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
 
     @app.command()
-    def report(
-        folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of a study: results/<experiment>.")],
-        output: Annotated[Path | None, typer.Option("--output", "-o", help="The report (DIR/report.html).")] = None,
-    ) -> None:
-        """Compare the runs of a study, draw its figures, write its report, and print the answer."""
-        from tracelock.report.figures import write_figures
-        from tracelock.report.html import write_report
-        from tracelock.report.summary import print_summary
-        from tracelock.study import comparison
-        from tracelock.study.compare import compare
-        from tracelock.study.tables import write_tables
+    def report(sources: Sources, output: OutputOption = None) -> None:
+        """Write a page that answers: of traces (timeline, operators, memory, …), or of a study.
 
-        found = compare(folder)
-        write_tables(found, folder / "tables")
-        comparison.write(folder / "comparison.json", found)
-        write_figures(found, folder / "figures")
-        write_report(folder, output or folder / "report.html")
-        print_summary(folder)
+        The page is one file that needs no network. Of a study, the runs are compared and its figures drawn as well.
+        """
+        if len(sources) == 1 and sources[0].is_dir() and not (sources[0] / "trace.json.gz").is_file():
+            _study(sources[0], output)
+        else:
+            _traces([path / "trace.json.gz" if path.is_dir() else path for path in sources], output)
+
+
+def _traces(files: list[Path], output: Path | None) -> None:
+    from tracelock.cli._trace_report import run
+
+    place, found = run(files, output)
+    for each in found:
+        print(each.verdict if len(found) == 1 else f"{each.trace.file}: {each.verdict}")
+    print(f"Report: {place}")
+
+
+def _study(folder: Path, output: Path | None) -> None:
+    from tracelock.report.figures import write_figures
+    from tracelock.report.html import write_report
+    from tracelock.report.summary import print_summary
+    from tracelock.study import comparison
+    from tracelock.study.compare import compare
+    from tracelock.study.tables import write_tables
+
+    found = compare(folder)
+    write_tables(found, folder / "tables")
+    comparison.write(folder / "comparison.json", found)
+    write_figures(found, folder / "figures")
+    write_report(folder, output or folder / "report.html")
+    print_summary(folder)

@@ -68,7 +68,7 @@ class FlameView {
     this.told.textContent = this.at === undefined ? "" : fitted(this.describe(this.at), 400);
   }
   mark(place, x, wide, level, above) {
-    const name = this.name(place), letters = Math.floor((wide - 6) / 6.3);
+    const name = this.name(place), letters = Math.floor((wide - 6) / 7);
     const found = this.filter && name.toLowerCase().includes(this.filter);
     const tint = FLAME_TINTS[this.graph.name[place] < 0 ? 0 : this.graph.name[place] % FLAME_TINTS.length];
     const classes = `node t-${tint}${place === this.at ? " at" : ""}${this.filter && !found ? " dim" : ""}${above ? " above" : ""}`;

@@ -41,6 +41,7 @@ class TableView {
     this.note = h("p", { class: "note" });
     this.more = h("button", { type: "button", on: { click: () => this.change({ shown: this.shown * 5 }, true) } }, "Show more");
     this.scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${this.name}` }, this.grid);
+    if (!tables.some((table) => table.rows.length)) tools.hidden = true;
     this.place.replaceChildren(tools, this.scroll, this.more, this.note);
     this.draw();
   }
@@ -134,7 +135,7 @@ class TableView {
     }
     const long = shown.length > 160 ? [h("details", {}, h("summary", {}, fitted(shown, 120)), shown)] : [shown];
     if (table.tree && at === 0) return [this.fold(place, depth), ...long];
-    if (at === 0 && this.open && value) return [...long, " ", this.opener(value)];
+    if (at === 0 && this.open && value) return [this.opener(value), " ", ...long];
     return long;
   }
   opener(value) {

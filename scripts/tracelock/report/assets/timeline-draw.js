@@ -106,13 +106,14 @@ class Painter {
     else if (match) pen.frame(x0, y, wide, ROW - 1, this.colors.bad);
     if (wide < 26) return;
     const name = plainName(this.lanes.name(lane, row)), text = lane.more[row] ? `${asCount(lane.more[row] + 1)} merged, most: ${name}` : name;
-    pen.text(x0 + 4, y + ROW / 2 - 1, fitted(text, Math.floor((wide - 6) / 6.2)), dim ? this.colors.muted : this.colors.ink, false);
+    pen.text(x0 + 4, y + ROW / 2 - 1, fitted(text, Math.floor((wide - 6) / 6.8)), dim ? this.colors.muted : this.colors.ink, false);
   }
   axis(pen, view, width, scale) {
     pen.rect(0, 0, width, AXIS, this.colors.card, 1);
     const wanted = (view.high - view.low) / Math.max(2, width / 110), power = 10 ** Math.floor(Math.log10(wanted));
     const tick = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= wanted);
-    for (let at = Math.ceil(view.low / tick) * tick; at <= view.high; at += tick) {
+    for (let number = Math.ceil(view.low / tick); number * tick <= view.high; number++) {
+      const at = number * tick || 0; // no negative zero
       const x = (at - view.low) * scale;
       pen.line(Math.round(x) + 0.5, 12, Math.round(x) + 0.5, 18, this.colors.muted);
       pen.text(x + 3, 10, axisLabel(at, tick), this.colors.muted, false);
@@ -123,7 +124,7 @@ class Painter {
       if (x1 < 0 || x0 > width) return;
       pen.rect(x0, 20, Math.max(1, x1 - x0 - 1), 16, place === slowest && steps.length > 1 ? this.colors.orange : this.colors.sky, place === typical || place === slowest ? 0.6 : 0.3);
       const mark = steps.length < 2 ? "" : place === slowest ? " · slowest" : place === typical ? " · typical" : "";
-      if (x1 - x0 > 30) pen.text(x0 + 4, 28, fitted(`${name}${mark}${complete ? "" : " · cut off"} · ${asTime(length)}`, Math.floor((x1 - x0 - 6) / 6.2)), this.colors.ink, place === typical || place === slowest);
+      if (x1 - x0 > 30) pen.text(x0 + 4, 28, fitted(`${name}${mark}${complete ? "" : " · cut off"} · ${asTime(length)}`, Math.floor((x1 - x0 - 6) / 7)), this.colors.ink, place === typical || place === slowest);
     });
   }
 }

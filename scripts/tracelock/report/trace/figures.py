@@ -17,7 +17,6 @@ from tracelock.report.trace.words import PART_WORDS, clipped
 
 HATCHED = ("dataloader", "communication")  # told apart without colours, too
 MOST_STEPS = 60
-_LETTER = 6.6
 
 
 def breakdown(found: Diagnosed, width: int) -> Markup | None:
@@ -44,8 +43,8 @@ def _legend(shown: Sequence[tuple[str, float]], whole: float, width: int) -> tup
     for place, (name, value) in enumerate(sorted(shown, key=lambda part: -part[1])):
         x, y = (place % columns) * width / columns, 56 + 20 * (place // columns)
         marks += _rect(name, (x, y, 14, 11), "")
-        marks.append(_text(x + 20, y + 10, f"{PART_WORDS[name]}", "name"))
-        marks.append(_text(x + 26 + _LETTER * len(PART_WORDS[name]), y + 10, f"{time(value)}, {share(value / whole)}"))
+        told = f'<tspan class="name">{PART_WORDS[name]}</tspan> {time(value)}, {share(value / whole)}'
+        marks.append(f'<text x="{x + 20:.1f}" y="{y + 10}">{told}</text>')
     return marks, 20 * -(-len(shown) // columns) + 6
 
 
@@ -81,7 +80,6 @@ def waits(ranks: Ranks, width: int) -> Markup:
     most = max([each.waited_us for each in ranks.ranks] + [each.caused_us for each in ranks.ranks] + [1e-9])
     scale = (width - 190) / most
     marks = [
-        _PATTERN,
         _text(96, 10, "waits for others", "muted"),
         _text(220, 10, "hatched: makes others wait", "muted"),
     ]

@@ -32,7 +32,8 @@ def memories(found: Diagnosed, peaks: Sequence[Peak]) -> list[dict[str, Any]]:
 
 def _memory(found: Diagnosed, number: int, each: Memory, peak: Peak | None) -> dict[str, Any]:
     prefix = f"memory[{number}]."
-    notes = [f"{key.removeprefix(prefix)}: {why}" for key, why in found.unknown.items() if key.startswith(prefix)]
+    why = {key.removeprefix(prefix): why for key, why in found.unknown.items() if key.startswith(prefix)}
+    notes = [f"{', '.join(key for key in why if why[key] == one)}: {one}" for one in dict.fromkeys(why.values())]
     return {
         "device": clipped(each.device),
         "curve": [[round(point.time_us, 3), point.allocated_bytes, point.reserved_bytes] for point in each.curve],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tracelock.report.trace.words import PART_WORDS, clipped
 _REPORT = Path(__file__).parent.parent
 _SCRIPTS = ("core", "tables", "flame", "timeline-data", "timeline-draw", "timeline", "memory", "page")
 _WIDE, _NARROW = 830, 360
+_UNWRITABLE = re.compile(r"[\x00\ud800-\udfff]")  # no page can hold them; the data beside it carry them escaped
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def _commands(found: Diagnosed, drawn: Drawn) -> list[str]:
     return commands
 
 
-def render(files: Sequence[File], ranks: Ranks | None = None) -> str:
+def render(files: Sequence[File], ranks: Ranks | None = None, ranks_answer: str = "") -> str:
     """Return the page of one trace, or of several ranks, as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_REPORT / "templates"),
@@ -138,9 +140,10 @@ def render(files: Sequence[File], ranks: Ranks | None = None) -> str:
     environment.filters |= {"time": numbers.time, "share": numbers.share, "clip": clipped}
     css = _join(_REPORT / "templates" / name for name in ("report.css", "trace.css"))
     script = '"use strict";\n' + _join(_REPORT / "assets" / f"{name}.js" for name in _SCRIPTS)
-    return environment.get_template("trace.html.j2").render(
+    text = environment.get_template("trace.html.j2").render(
         files=files,
         ranks=ranks,
+        ranks_answer=ranks_answer,
         waits=None if ranks is None else {"wide": figures.waits(ranks, _WIDE), "narrow": figures.waits(ranks, _NARROW)},
         css=Markup(css),  # noqa: S704  our own files
         script=Markup(script),  # noqa: S704
@@ -149,6 +152,7 @@ def render(files: Sequence[File], ranks: Ranks | None = None) -> str:
         no_memory=NONE,
         version=tracelock.__version__,
     )
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _join(paths: Any) -> str:

@@ -83,4 +83,6 @@ def _longest_wait(known: Prepared) -> Place | None:
         return None
     row = int(rows[np.argmax(host.duration[rows])])
     name = clipped(known.trace.texts[int(host.name[row])])
-    return Place("longest wait for data", (int(host.start[row]) - known.origin) / 1000, int(host.duration[row]) / 1000, name)
+    return Place(
+        "longest wait for data", (int(host.start[row]) - known.origin) / 1000, int(host.duration[row]) / 1000, name
+    )
