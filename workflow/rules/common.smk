@@ -1,9 +1,15 @@
 """What the rules ask about the plan. Nothing here makes a file."""
 
+from os import environ
 from shlex import quote
 
 # Without conda the analysis runs in the driver's environment, which is checked for the runs.
 ANALYSIS_CHECK = [f"{BASE}/envs/analysis/check.json"] if USE_CONDA else []
+# The lock of the environment that tracelock itself runs in, where that is somebody's own: uv.lock, pixi.lock, a
+# requirement file with hashes.
+OWN_LOCK = str(
+    config.get("environment_lock") or environ.get("TRACELOCK_ENVIRONMENT_LOCK") or ""
+)
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
 TABLES = [
     f"{BASE}/tables/{name}.csv"
@@ -35,6 +41,8 @@ def variant_digest(wildcards):
 def snapshot_arguments(environment):
     """Return the options that say which lock an environment is held against."""
     unlocked = " --allow-unlocked" if PLAN.study.allow_unlocked else ""
+    if not USE_CONDA and OWN_LOCK:
+        return f"--lock {quote(OWN_LOCK)}{unlocked}"
     if not USE_CONDA:
         return f"--driver {quote(shown(ROOT / 'requirements'))}{unlocked}"
     return f"--lock {quote(shown(find_environment(ROOT, environment).lock))}{unlocked}"

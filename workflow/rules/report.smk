@@ -41,6 +41,6 @@ rule report:
     params:
         base=subpath(input.comparison, parent=True),
         program=shown(SCRIPTS / "report.py"),
-        code=code_digest("report", "report.py"),
+        code=code_digest("report", "envs/factor.py", "report.py"),
     shell:
         "python3 {params.program:q} --results {params.base:q} --output {output:q} 2> {log:q}"

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tracelock.envs.container import container_facts
 from tracelock.io import schema
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "LD_PRELOAD")
@@ -42,6 +43,7 @@ def machine_facts(repository: Path | None = None) -> dict[str, Any]:
         "glibc": glibc_version(),
         "kernel": platform.release(),
         "system": _system(),
+        "container": container_facts(unknown),
         "architecture": platform.machine(),
         "variables": {name: os.environ[name] for name in _THREADS if name in os.environ},
         "git": git_state(repository) if repository else None,
