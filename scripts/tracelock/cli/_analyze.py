@@ -14,6 +14,7 @@ from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.meetings import RankTrace, observe
 from tracelock.analysis.model import Analysis
 from tracelock.analysis.prepared import prepare
+from tracelock.analysis.processes import by_process
 from tracelock.analysis.ranks import Ranks, compare_ranks
 from tracelock.analysis.selection import only_step
 from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
@@ -22,7 +23,7 @@ from tracelock.diagnosis import Diagnosed, diagnose
 from tracelock.diagnosis.recorded import Recorded, recorded_beside
 from tracelock.errors import EXIT_BAD_INPUT, TracelockError
 from tracelock.io import stable_json
-from tracelock.trace import read_trace
+from tracelock.trace import Trace, read_trace
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def run(request: Request) -> int:
     outcome = _Outcome()
     for place, path in enumerate(request.files):
         try:
-            outcome.read.append((_one(request, path, place, outcome), recorded_beside(path)))
+            outcome.read += _read(request, path, place, outcome)
         except TracelockError as error:
             outcome.failed = True
             _complain(error)
@@ -71,18 +72,28 @@ def run(request: Request) -> int:
     return EXIT_BAD_INPUT if outcome.failed else 0
 
 
-def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Analysis:
+def _read(request: Request, path: Path, place: int, outcome: _Outcome) -> list[tuple[Analysis, Recorded]]:
+    """Return what is in a file: one trace, or one of each rank that was merged into it."""
     with reading(path.name) as progress:
         trace = read_trace(path, progress)
         progress.analysing()
-        known = prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
-        name = None
-        if request.step is not None:
-            known = only_step(known, request.step)
-            name = known.windows.names[0]
-        analysis = analyze_prepared(known)
+        parts = by_process(replace(trace, facts=replace(trace.facts, file=str(path))))
+        several = len(parts) > 1 or len(request.files) > 1
+        return [
+            (_one(request, part, place + number, several, outcome), recorded_beside(path))
+            for number, part in enumerate(parts)
+        ]
+
+
+def _one(request: Request, trace: Trace, place: int, several: bool, outcome: _Outcome) -> Analysis:
+    known = prepare(trace)
+    name = None
+    if request.step is not None:
+        known = only_step(known, request.step)
+        name = known.windows.names[0]
+    analysis = analyze_prepared(known)
     analysis = replace(analysis, trace=replace(analysis.trace, only_step=name))
-    if len(request.files) > 1:
+    if several:
         calls = collective_calls(known.trace, known.tree, known.links)
         outcome.ranks.append(observe(known, calls, analysis, place))
     return analysis
@@ -91,13 +102,14 @@ def _one(request: Request, path: Path, place: int, outcome: _Outcome) -> Analysi
 def _tell(request: Request, found: Diagnosed, outcome: _Outcome) -> None:
     """Write and print one file's diagnosis."""
     if request.output is not None:
-        several = len(request.files) > 1
+        several = len(outcome.read) > 1 or len(request.files) > 1
         folder = place_of(request.output, found.trace.file, outcome.places) if several else request.output
         write_analysis(folder, found)
     if request.json:
         whole = document.encode(found)
         line = json.dumps(whole, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-        sys.stdout.write(line if len(request.files) > 1 else stable_json(whole))
+        several = len(outcome.read) > 1 or len(request.files) > 1
+        sys.stdout.write(line if several else stable_json(whole))
     else:
         outcome.found.append(found)
 

@@ -12,12 +12,14 @@ from typing import Final
 
 import numpy as np
 
+from tracelock.analysis.processes import by_process
 from tracelock.cli._progress import reading
 from tracelock.errors import Problem, TracelockError, nearest
 from tracelock.io import atomic_path
 from tracelock.trace import Trace, read_trace
 from tracelock.trace.columns import DeviceKind, FlowKind, HostKind, Int64
 from tracelock.trace.copy import copy_events
+from tracelock.trace.dictionary import plain
 from tracelock.trace.events import Event, Scalar
 from tracelock.trace.kinds import Table, meaning
 from tracelock.trace.tally import Tally
@@ -59,9 +61,10 @@ class Choice:
 
     def __call__(self, events: Sequence[Event], time: Int64, duration: Int64) -> list[bool]:
         """Return which of `events` belong to the choice."""
-        return list(map(self._wanted, events, time.tolist(), duration.tolist()))
+        return list(map(self.wants, events, time.tolist(), duration.tolist()))
 
-    def _wanted(self, event: Event, time: int, duration: int) -> bool:
+    def wants(self, event: Event, time: int, duration: int) -> bool:
+        """Return whether an event belongs to the choice."""
         table, kind = meaning(event.cat)
         if event.ph == "M":
             return True
@@ -80,6 +83,42 @@ class Choice:
         return table == Table.HOST and within and long_enough
 
 
+class Ranks:
+    """Which events to copy of a file of several ranks (or of one): the same steps of each, by its own clock and ids."""
+
+    def __init__(self, parts: Sequence[Trace], steps: Steps, least: int) -> None:
+        mine = [steps, *(_alike(part, steps) for part in parts[1:])]
+        self._choices = [_choice(part, each, least) for part, each in zip(parts, mine, strict=True)]
+        self._of_lane = {lane: place for place, part in enumerate(parts) for lane in _lanes(part)}
+
+    def __call__(self, events: Sequence[Event], time: Int64, duration: Int64) -> list[bool]:
+        """Return which of `events` belong to the choice."""
+        if len(self._choices) == 1:
+            return self._choices[0](events, time, duration)
+        mine = [self._choices[self._of_lane.get((plain(event.pid), plain(event.tid)), 0)] for event in events]
+        rows = zip(mine, events, time.tolist(), duration.tolist(), strict=True)
+        return [choice.wants(event, at, lasts) for choice, event, at, lasts in rows]
+
+
+def _alike(part: Trace, wanted: Steps) -> Steps:
+    """Return the steps of `part` with the numbers of `wanted`, which another rank has."""
+    steps = steps_of(part)
+    first = int(np.argmax(steps.number == wanted.number[0])) if wanted.number[0] in steps.number else len(steps.number)
+    chosen = slice(first, first + len(wanted.number))
+    return Steps(steps.number[chosen], steps.start[chosen], steps.end[chosen])
+
+
+def _choice(part: Trace, steps: Steps, least: int) -> Choice:
+    if not len(steps.start):
+        return Choice(0, 0, least, frozenset(), frozenset())
+    return choose(part, int(steps.start[0]), int(steps.end[-1]), least)
+
+
+def _lanes(part: Trace) -> set[tuple[int | str, int | str]]:
+    tables = (part.host, part.device, part.memory, part.flows)
+    return {(part.tracks[track].pid, part.tracks[track].tid) for rows in tables for track in np.unique(rows.track)}
+
+
 def _number(value: Scalar) -> int:
     return value if type(value) is int else int(integers([value], Tally())[0])
 
@@ -90,10 +129,11 @@ def run(request: Request) -> None:
         raise TracelockError(Problem(str(request.target), "is the trace itself, expected another file to write to"))
     with reading(request.source.name) as progress:
         trace = read_trace(request.source, progress)
-    steps = choose_steps(trace, request)
-    choice = choose(trace, int(steps.start[0]), int(steps.end[-1]), round(request.least_us * 1000))
+    parts = by_process(trace)
+    steps = choose_steps(parts[0], request)
+    choice = Ranks(parts, steps, round(request.least_us * 1000))
     events = trace.facts.events
-    del trace
+    del trace, parts
     with atomic_path(request.target) as part, reading(request.source.name) as progress:
         size = request.source.stat().st_size
         packed = request.target.suffix == ".gz"
