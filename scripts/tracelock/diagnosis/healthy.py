@@ -23,7 +23,7 @@ def no_bottleneck(case: Case) -> Finding:
         share_of_step=None,
         gain_at_most=None,
         confidence=confidence(case),
-        evidence=tuple(_evidence(case)),
+        evidence=() if withheld(case) else tuple(_evidence(case)),
         remedies=(),
     )
 

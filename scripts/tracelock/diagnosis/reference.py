@@ -24,7 +24,8 @@ def _section(rule: Rule) -> Iterator[str]:
     yield f"- **speaks when** {rule.speaks}"
     yield f"- **advises** {rule.remedies}"
     if rule.explains:
-        yield f"- **explains** {', '.join(f'`{code}`' for code in rule.explains)}: not named beside it where it accounts for most of it"
+        codes = ", ".join(f"`{code}`" for code in rule.explains)
+        yield f"- **explains** {codes}: not named beside it where it accounts for most of it"
     yield ""
 
 

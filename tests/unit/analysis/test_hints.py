@@ -89,3 +89,4 @@ def test_no_finding_is_given_where_it_is_withheld(code: str) -> None:
     (finding,) = diagnose(analyze(warned)).findings
     assert (finding.code, finding.confidence) == ("no-bottleneck", "low")
     assert finding.title.startswith("No verdict: ")
+    assert finding.evidence == ()  # figures of such rows speak for nothing
