@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from tracelock.envs.package import Package, conda_name, environment_digest, pip_name
+from tracelock.envs.package import Package, conda_name, environment_digest, is_direct_url, pip_name, split_url
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import digest
 
@@ -85,7 +85,7 @@ def read_installed(prefix: Path) -> Installed:
     damaged: list[Problem] = []
     records = dict(_conda_records(prefix, damaged)) if conda else {}
     folders = _site_packages(prefix)
-    owned = {path for record in records.values() for path in record.get("files", ())}
+    owned = {path for record in records.values() for path in record.get("files") or ()}
     pip = {package.name: package for package in reversed(list(_distributions(prefix, folders, owned, damaged)))}
     packages = [conda_package(record) for record in records.values()] + list(pip.values())
     return Installed(
@@ -115,7 +115,10 @@ def conda_package(record: Mapping[str, Any]) -> Package:
 
 def without_login(url: str) -> str:
     """Return `url` without a user's name, password or channel token; the user of ssh belongs to its address."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets of an address that is none
+        return re.sub(r"//[^/@]*@", "//", url)
     if parts.scheme.endswith("ssh"):
         return url
     host = parts.netloc.rpartition("@")[2]
@@ -132,7 +135,25 @@ def _conda_records(prefix: Path, damaged: list[Problem]) -> Iterator[tuple[str, 
             continue
         # Other programs keep files of their own here; a record names its package.
         if isinstance(record, dict) and {"name", "version"} <= record.keys():
-            yield path.name, record
+            if _is_record(record):
+                yield path.name, record
+            else:
+                damaged.append(Problem(str(path), "is no whole record of a package", "create the environment anew"))
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    """Return whether the fields of one of conda's records that are used here are of their kinds."""
+    texts = [record.get(key) for key in ("build", "channel", "subdir", "url", "md5", "sha256")]
+    files = record.get("files") or []
+    data = record.get("paths_data") or {}
+    paths = (data.get("paths") or []) if isinstance(data, dict) else None
+    return (
+        all(isinstance(record[key], str) and record[key] for key in ("name", "version"))
+        and all(text is None or isinstance(text, str) for text in texts)
+        and all(isinstance(listed, list) for listed in (files, paths))
+        and all(isinstance(file, str) for file in files)
+        and all(isinstance(entry, dict) and isinstance(entry.get("_path"), str) for entry in paths or ())
+    )
 
 
 def _own_site_packages(prefix: Path) -> list[Path]:
@@ -170,7 +191,7 @@ def _python_version(prefix: Path, records: Mapping[str, Mapping[str, Any]]) -> s
 
 def pip_metadata(installed: Installed) -> Iterator[tuple[Path, Path, str]]:
     """Yield (site-packages, ``*.dist-info``, name) of the distributions that no conda package brought."""
-    owned = {path for record in installed.records.values() for path in record.get("files", ())}
+    owned = {path for record in installed.records.values() for path in record.get("files") or ()}
     for folder, path in _metadata_folders(installed.prefix, installed.site_packages, owned):
         if name := _distribution_name(Distribution.at(path)):
             yield folder, path, pip_name(name)
@@ -197,7 +218,7 @@ def _distributions(prefix: Path, folders: Sequence[Path], owned: set[str], damag
     for _, path in _metadata_folders(prefix, folders, owned):
         distribution = Distribution.at(path)
         if name := _distribution_name(distribution):
-            yield _pip_package(distribution, name)
+            yield _pip_package(distribution, name, path, damaged)
         else:
             damaged.append(Problem(str(path), "has no name in its metadata", "left behind by a broken pip run"))
 
@@ -209,9 +230,20 @@ def _owner_is_conda(path: Path, prefix: Path, owned: set[str]) -> bool:
     return any(f"{relative}{tail}" in owned for tail in ("", "/METADATA", "/PKG-INFO", "/RECORD"))
 
 
-def _pip_package(distribution: Distribution, name: str) -> Package:
+def _direct_url(distribution: Distribution, path: Path, damaged: list[Problem]) -> dict[str, Any] | None:
     text = distribution.read_text("direct_url.json")
-    direct = _without_secrets(json.loads(text)) if text else None
+    try:
+        value = json.loads(text) if text else None
+    except ValueError:
+        value = {}
+    if value is None or is_direct_url(value):
+        return _without_secrets(value) if value else None
+    damaged.append(Problem(str(path / "direct_url.json"), "is not as PEP 610 has it: where it came from is unknown"))
+    return None
+
+
+def _pip_package(distribution: Distribution, name: str, path: Path, damaged: list[Problem]) -> Package:
+    direct = _direct_url(distribution, path, damaged)
     return Package(
         name=pip_name(name),
         version=distribution.version,
@@ -228,13 +260,13 @@ def _without_secrets(direct: dict[str, Any]) -> dict[str, Any]:
     """Return PEP 610's data without a login in its URL, and without the path of a folder on this machine."""
     url = str(direct.get("url", ""))
     local = url.startswith("file:")
-    return {**direct, "url": f"file:///…/{Path(urlsplit(url).path).name}" if local else without_login(url)}
+    return {**direct, "url": f"file:///…/{Path(split_url(url).path).name}" if local else without_login(url)}
 
 
 def _archive_sha256(direct: Mapping[str, Any] | None) -> str | None:
     archive = (direct or {}).get("archive_info") or {}
     old = str(archive.get("hash", ""))
-    found = archive.get("hashes", {}).get("sha256") or (old[7:] if old.startswith("sha256=") else None)
+    found = (archive.get("hashes") or {}).get("sha256") or (old[7:] if old.startswith("sha256=") else None)
     return str(found) if found else None
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 import yaml
 
-from tracelock.envs.package import Package
+from tracelock.envs.package import Package, split_url
 from tracelock.envs.spec import read_text
 from tracelock.errors import Problem, TracelockError
 from tracelock.safe_yaml import compose, construct, line_of
@@ -231,7 +231,7 @@ def _package_faults(package: LockedPackage) -> Iterator[str]:
 
 def _address_faults(package: LockedPackage) -> Iterator[str]:
     match = _ARCHIVE.fullmatch(package.archive)
-    if urlsplit(package.url).scheme not in ("http", "https", "file") or not match:
+    if split_url(package.url).scheme not in ("http", "https", "file") or not match:
         yield f"'{package.url}' is no address of a conda package"
         return
     if (match["name"], match["version"]) != (package.name, package.version):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tracelock.envs.installed import read_installed
-from tracelock.envs.package import Package, conda_name
+from tracelock.envs.package import Package, conda_name, split_url
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import read_json
 
@@ -151,10 +151,36 @@ def _read_folder(path: Path) -> Manifest:
 
 def read_snapshot(path: Path) -> Manifest:
     """Read a snapshot's ``packages.json``."""
+    kind, python, packages = snapshot_content(path)
+    return Manifest("snapshot", str(path.parent), packages, python if kind == "venv" else None)
+
+
+def snapshot_content(path: Path) -> tuple[str, str | None, tuple[Package, ...]]:
+    """Return kind (conda, venv), version of Python and packages of a snapshot's ``packages.json``.
+
+    Raises
+    ------
+    TracelockError
+        If it is damaged: all that is wrong with it at once.
+    """
     document = read_json(path, "packages")
-    packages = tuple(Package.from_json(entry) for entry in document["packages"])
-    python = document["python"] if document["kind"] == "venv" else None
-    return Manifest("snapshot", str(path.parent), packages, python)
+    kind, python, entries = (document.get(key) for key in ("kind", "python", "packages"))
+    problems = []
+    if kind not in ("conda", "venv"):
+        problems.append(Problem(str(path), "kind: expected conda or venv"))
+    if python is not None and not isinstance(python, str):
+        problems.append(Problem(str(path), "python: expected a version"))
+    if not isinstance(entries, list):
+        raise TracelockError([*problems, Problem(str(path), "packages: expected a list")])
+    packages = []
+    for number, entry in enumerate(entries):
+        try:
+            packages.append(Package.from_json(entry if isinstance(entry, dict) else {}))
+        except ValueError as error:
+            problems.append(Problem(f"{path}: packages[{number}]", str(error)))
+    if problems:
+        raise TracelockError(problems)
+    return str(kind), python, tuple(packages)
 
 
 def read_conda_lock(path: Path, platform: str | None) -> Manifest:
@@ -241,7 +267,7 @@ def explicit_package(line: str) -> Package | None:
     The hash may be an MD5 (32 digits), ``sha256:`` with 64 digits, or 64 digits alone, as conda takes them.
     """
     url, _, tail = line.partition("#")
-    base, _, name = unquote(urlsplit(url).path).rpartition("/")
+    base, _, name = unquote(split_url(url).path).rpartition("/")
     found = _ARCHIVE.fullmatch(name)
     parts = found["stem"].rsplit("-", 2) if found else []
     if len(parts) != 3 or not all(parts):

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import urlsplit
 
 from tracelock.envs.clients import output_of
+from tracelock.envs.package import split_url
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.io import file_digest, write_text
 
@@ -148,7 +148,7 @@ def _downloaded(folder: Path, installer: Installer, say: Callable[[str], None]) 
 
 def _download(url: str, part: Path) -> None:
     """Fetch `url` into `part`, continuing where a former download stopped if the server can."""
-    if urlsplit(url).scheme not in ("http", "https"):
+    if split_url(url).scheme not in ("http", "https"):
         raise OSError("expected an http address")
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310 (checked)

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from tracelock.envs.catalog import find_environment
+from tracelock.envs.package import split_url
 from tracelock.envs.spec import CHANNEL_HOST, read_spec, read_text
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import digest, write_text
@@ -101,7 +101,7 @@ def _beginning(source: str) -> str:
 
 
 def _target(text: str, where: str, problems: list[Problem]) -> str:
-    parts = urlsplit(text)
+    parts = split_url(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         what = f"'{text}' is no http address"
         served = "serve a folder with python -m http.server: conda compares no hash of file:// packages"

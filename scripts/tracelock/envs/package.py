@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
+from urllib.parse import SplitResult, urlsplit
 
 from tracelock.io import digest
 
@@ -82,8 +83,48 @@ class Package:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Package:
-        """Return the package that `to_json` described."""
-        return cls(**{key: value[key] for key in cls.__dataclass_fields__ if key in value})
+        """Return the package that `to_json` described.
+
+        Raises
+        ------
+        ValueError
+            If a field is of another kind.
+        """
+        fields = {key: value[key] for key in cls.__dataclass_fields__ if value.get(key) is not None}
+        for key, found in fields.items():
+            if not isinstance(found, dict if key == "direct_url" else str):
+                raise ValueError(f"{key} is no {'object' if key == 'direct_url' else 'text'}")
+        if not fields.get("name") or fields.get("manager", "conda") not in ("conda", "pip"):
+            raise ValueError("has no name, or is neither of conda nor of pip")
+        if "direct_url" in fields and not is_direct_url(fields["direct_url"]):
+            raise ValueError("direct_url is not as PEP 610 has it")
+        return cls(**{"version": None, **fields})
+
+
+def is_direct_url(value: object) -> bool:
+    """Return whether a value has the shape of ``direct_url.json`` (PEP 610), as far as it is used here."""
+    if not isinstance(value, dict) or not isinstance(value.get("url"), str):
+        return False
+    inner = {key: value.get(key) or {} for key in ("vcs_info", "archive_info", "dir_info")}
+    if not all(isinstance(one, dict) for one in inner.values()):
+        return False
+    vcs = inner["vcs_info"]
+    texts = [vcs.get("vcs", ""), vcs.get("commit_id") or "", value.get("subdirectory") or ""]
+    hashes = inner["archive_info"].get("hashes") or {}
+    return (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(hashes, dict)
+        and all(isinstance(one, str) for one in hashes.values())
+        and ("vcs" in vcs or not vcs)
+    )
+
+
+def split_url(url: str) -> SplitResult:
+    """Return the parts of an address; one that is none (``https://[``) has an empty host and path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult(url.partition(":")[0], "", "", "", "")
 
 
 def conda_name(name: str) -> str:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tracelock.envs.installed import without_login
-from tracelock.envs.package import Package, pip_name
+from tracelock.envs.package import Package, pip_name, split_url
 from tracelock.errors import Problem
 from tracelock.safe_yaml import shortened
 
@@ -206,7 +206,7 @@ def _from_address(name: str | None, address: str) -> Package | None:
 
 def archive_name(url: str) -> tuple[str | None, str | None]:
     """Return the name and the version that an archive's address tells; ``None`` for what it does not."""
-    path = unquote(urlsplit(url).path)
+    path = unquote(split_url(url).path)
     file = path.rstrip("/").rpartition("/")[2]
     if file.endswith(".whl") and file.count("-") >= 4:
         return pip_name(file.split("-")[0]), file.split("-")[1]

@@ -46,6 +46,8 @@ def read_requirements(path: Path, python: str | None = None) -> tuple[Requiremen
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise TracelockError(Problem(str(path), f"cannot be read: {error.strerror}")) from None
+    except UnicodeDecodeError as error:
+        raise TracelockError(Problem(str(path), f"is not UTF-8 (byte {error.start})", "save it as UTF-8")) from None
     environment = _marker_environment(python)
     problems: list[Problem] = []
     found = [_parse(line, f"{path}:{number}", environment, problems) for number, line in _logical_lines(text)]
@@ -82,7 +84,7 @@ def _parse(line: str, where: str, environment: Mapping[str, str], problems: list
     try:
         parsed = Parsed(text.strip())
     except InvalidRequirement as error:
-        problems.append(Problem(where, f"is no requirement: {error}"))
+        problems.append(Problem(where, f"is no requirement: {' '.join(str(error).split())[:200]}"))
         return None
     if parsed.marker and not parsed.marker.evaluate(dict(environment)):
         return None

@@ -15,12 +15,11 @@ from pathlib import Path
 from tracelock.envs.clients import Client, failed, find_client
 from tracelock.envs.diff import Change, compare_manifests
 from tracelock.envs.installed import Installed, read_installed
-from tracelock.envs.manifest import Manifest
+from tracelock.envs.manifest import Manifest, snapshot_content
 from tracelock.envs.mirrors import mirrors_from_environment
 from tracelock.envs.package import Package
 from tracelock.envs.snapshot import pip_requirement, pytorch_indexes
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
-from tracelock.io import read_json
 
 
 @dataclass(frozen=True)
@@ -81,15 +80,14 @@ def restore(folder: Path, prefix: Path, conda: str | None = None, python: str | 
 
 def _read(folder: Path) -> _Snapshot:
     path = folder / "packages.json" if folder.is_dir() else folder
-    document = read_json(path, "packages")
+    kind, python, packages = snapshot_content(path)
     try:
         explicit = path.with_name("explicit.txt").read_text(encoding="utf-8")
     except OSError as error:
         raise TracelockError(
             Problem(str(path.with_name("explicit.txt")), f"cannot be read: {error.strerror}")
         ) from None
-    packages = tuple(Package.from_json(entry) for entry in document["packages"])
-    return _Snapshot(path.parent, document["kind"], document["python"], packages, explicit)
+    return _Snapshot(path.parent, kind, python, packages, explicit)
 
 
 def _build_conda(snapshot: _Snapshot, prefix: Path, program: str | None) -> None:
