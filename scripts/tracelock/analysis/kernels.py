@@ -79,8 +79,10 @@ def tensor_cores(trace: Trace, tree: Tree, links: Links, chosen: Mask) -> Tensor
     if not total:
         return None
     names = trace.device.name[rows]
-    used = matching(trace.texts, names, lambda name: uses_tensor_cores(name) is True)
-    untold = matching(trace.texts, names, lambda name: uses_tensor_cores(name) is None)
+    different, place = np.unique(names, return_inverse=True)
+    told = [uses_tensor_cores(_text(trace, name)) for name in different.tolist()]
+    used = np.array([each is True for each in told], np.bool_)[place]
+    untold = np.array([each is None for each in told], np.bool_)[place]
     eligible = _inside_eligible(trace, tree, links, rows)
     linked = links.operator[rows] >= 0
     return TensorCores(

@@ -9,6 +9,7 @@ nothing of: see `tensor_cores.uses_tensor_cores`.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from typing import Final, NamedTuple
 
@@ -161,7 +162,6 @@ TABLE: Final[tuple[Entry, ...]] = (
         r"^(?!.*(tensorop|tf32|[hs]884|1688|168(16|08)|_MI\d+|[wb]mma|nvjet)).*"
         r"([Ss][Ii][Mm][Tt]|sgemm|dgemm|[cz]gemm|ffma|gemv|GEMV|gemmSN|gemmk1|convolve_sgemm|_scudnn_)",
     ),
-    # Tensor cores by instruction.
     _entry(
         Use.TENSOR_CORES,
         "cuBLAS, cuDNN, CUTLASS 2: instruction shapes from Volta to Ada",
@@ -250,7 +250,6 @@ TABLE: Final[tuple[Entry, ...]] = (
         r"|MoeFlatmm|aiter::(fmha|bf16gemm|fp8gemm|f4gemm|\w*flatmm)",
     ),
     _entry(Use.TENSOR_CORES, "Triton attention of ROCm's AOTriton: products by tl.dot", r"^attn_fwd|^bwd_kernel_dk_dv"),
-    # Names of products that do not say how.
     _entry(
         Use.UNTOLD,
         "Inductor templates, products in Triton; launches without a name; hipBLASLt's short names",
@@ -295,6 +294,7 @@ TABLE: Final[tuple[Entry, ...]] = (
 )
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def first(name: str, uses: frozenset[Use]) -> Use | None:
     """Return what the first entry of `uses` says that knows `name`, None where none does."""
     return next((entry.use for entry in TABLE if entry.use in uses and entry.pattern.search(name)), None)

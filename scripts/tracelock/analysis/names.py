@@ -50,18 +50,22 @@ def is_synchronising(name: str) -> bool:
     return _SYNCHRONISING.match(name) is not None
 
 
+_COSTLY: Final = frozenset({is_collective_kernel})  # asked of the names that occur alone
+
+
 def matching(texts: Sequence[str], names: Int32, predicate: Callable[[str], bool]) -> Mask:
     """Return which rows have a name that `predicate` is true of, shape of `names`; a row without name has none."""
     held = np.zeros(len(texts) + 1, np.bool_)  # the last place is that of -1
-    for identifier in _identifiers(len(texts), names):
+    few = predicate in _COSTLY
+    for identifier in _identifiers(len(texts), names, few):
         held[identifier] = predicate(texts[identifier])
     found: Mask = held[names]
     return found
 
 
-def _identifiers(count: int, names: Int32) -> Iterable[int]:
-    """Return the ids that may occur in `names`: all of them where that is cheaper than looking."""
-    if count < len(names) // 8:
+def _identifiers(count: int, names: Int32, few: bool) -> Iterable[int]:
+    """Return the ids that may occur in `names`: all of them where looking costs more, unless `few` are wanted."""
+    if not few and count < len(names) // 8:
         return range(count)
     held = np.zeros(count + 1, np.bool_)
     held[names] = True
