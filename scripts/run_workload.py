@@ -11,13 +11,14 @@ from pathlib import Path
 
 from tracelock.errors import TracelockError
 from tracelock.runner.process import Stopped
-from tracelock.runner.run import Request, run
+from tracelock.runner.run import Request
+from tracelock.runner.supervise import supervise
 
 
 def main() -> int:
     """Return 0, 1 for a failed run, 2 for bad input, or 128 and the number of the signal that ended it."""
     try:
-        print(run(_request()))
+        print(supervise(_request()))
     except TracelockError as error:
         for problem in error.problems:
             print(f"run_workload: error: {problem}", file=sys.stderr)

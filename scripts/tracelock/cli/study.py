@@ -42,10 +42,15 @@ def register(app: typer.Typer) -> None:
         from rich.console import Console
 
         from tracelock.report.summary import print_summary
-        from tracelock.study.drive import run_study
+        from tracelock.runner.process import Stopped
+        from tracelock.study.drive import RESUME, run_study
 
         console = Console(highlight=False, soft_wrap=True)
-        outcome = run_study(study, results, profile, context.args, console)
+        try:
+            outcome = run_study(study, results, profile, context.args, console)
+        except Stopped as stopped:
+            console.print(f"{stopped}; finished runs are kept. To go on: {RESUME}", markup=False)
+            raise typer.Exit(128 + stopped.number) from None
         if (outcome.folder / "comparison.json").is_file():
             print_summary(outcome.folder, console)
         raise typer.Exit(outcome.exit_code)

@@ -20,7 +20,7 @@ from tracelock.runner.locks import has_no_locks, open_lock, try_lock
 
 RECORD = "run.json"
 LOG = "log.txt"
-_PUBLISHED = ("samples.csv", LOG, "trace*.json.gz", "*.pt.trace.json.gz")
+_PUBLISHED = ("failure.json", "samples.csv", LOG, "trace*.json.gz", "*.pt.trace.json.gz")
 _CLAIM = ".attempt"
 _PREFIX = ".attempt-"
 _ALIVE = "alive"

@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 _QUERY = ("nvidia-smi", "--query-gpu=index,uuid,name", "--format=csv,noheader")
 _USERS = ("nvidia-smi", "--query-compute-apps=gpu_uuid", "--format=csv,noheader")
@@ -25,18 +27,26 @@ class Gpu:
         Its product name, or an empty string.
     busy
         Processes that compute on it now.
+    vendor
+        ``nvidia`` or ``amd``.
+    selector
+        What ROCR_VISIBLE_DEVICES takes for a GPU of AMD: its UUID, or its number where it has none.
     """
 
     index: int | None
     uuid: str
     name: str = ""
     busy: int = 0
+    vendor: str = "nvidia"
+    selector: str = ""
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> list[Gpu]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves to this process, idle ones first."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES (or ROCm's variables) leave to this process, idle ones first."""
     environment = os.environ if environment is None else environment
     chosen = preset(list_gpus(), environment.get("CUDA_VISIBLE_DEVICES"))
+    if not chosen:
+        chosen = amd_preset(list_amd_gpus(), environment)
     return sorted(chosen, key=lambda gpu: gpu.busy)
 
 
@@ -59,7 +69,8 @@ def preset(gpus: Sequence[Gpu], visible: str | None) -> list[Gpu]:
 def _named(gpus: Sequence[Gpu], word: str) -> Gpu | None:
     """Return the GPU that one entry of CUDA_VISIBLE_DEVICES names, or None."""
     if word.startswith("MIG-"):
-        return Gpu(None, word) if gpus else None
+        known = next((gpu for gpu in gpus if gpu.uuid.startswith(word)), None)
+        return known or (Gpu(None, word) if gpus else None)
     if word.startswith("GPU-"):
         return next((gpu for gpu in gpus if gpu.uuid.startswith(word)), None)
     return next((gpu for gpu in gpus if str(gpu.index) == word), None)
@@ -79,7 +90,8 @@ def _from_nvml() -> list[Gpu] | None:
         return None
     try:
         pynvml.nvmlInit()
-        return [_of_handle(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+        found = [_of_handle(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return [each for gpu in found for each in _slices(pynvml, gpu) or [gpu]]
     except pynvml.NVMLError:
         return None
 
@@ -94,6 +106,26 @@ def _of_handle(nvml: object, index: int) -> Gpu:
     except pynvml.NVMLError:
         busy = 0
     return Gpu(index, text(pynvml.nvmlDeviceGetUUID(handle)), text(pynvml.nvmlDeviceGetName(handle)), busy)
+
+
+def _slices(nvml: Any, gpu: Gpu) -> list[Gpu]:
+    """Return the slices of a GPU in MIG mode: CUDA then sees them in its place. None of one in any other mode."""
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(gpu.index)
+        if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+            return []
+        count = nvml.nvmlDeviceGetMaxMigDeviceCount(handle)
+    except (nvml.NVMLError, AttributeError):
+        return []
+    found = []
+    for number in range(count):
+        try:
+            slice_handle = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
+            uuid, name = text(nvml.nvmlDeviceGetUUID(slice_handle)), text(nvml.nvmlDeviceGetName(slice_handle))
+        except nvml.NVMLError:  # there are fewer slices than places for them
+            continue
+        found.append(Gpu(None, uuid, name, gpu.busy))
+    return found
 
 
 def text(value: str | bytes) -> str:
@@ -114,3 +146,44 @@ def _lines(command: Sequence[str]) -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return []
     return done.stdout.splitlines()
+
+
+def amd_preset(gpus: Sequence[Gpu], environment: Mapping[str, str]) -> list[Gpu]:
+    """Return those of AMD's GPUs that ROCR_VISIBLE_DEVICES leaves, and of these those that HIP's variable leaves.
+
+    ROCR takes numbers and UUIDs (``GPU-`` and 16 hexadecimal digits); HIP, and CUDA's variable in its place, numbers
+    within what ROCR shows.
+    """
+    shown = _listed(gpus, environment.get("ROCR_VISIBLE_DEVICES"))
+    return _listed(shown, environment.get("HIP_VISIBLE_DEVICES", environment.get("CUDA_VISIBLE_DEVICES")))
+
+
+def _listed(gpus: Sequence[Gpu], words: str | None) -> list[Gpu]:
+    if words is None:
+        return list(gpus)
+    chosen: list[Gpu] = []
+    for word in (part.strip() for part in words.split(",")):
+        named = [gpu for place, gpu in enumerate(gpus) if word in (str(place), gpu.uuid)]
+        if not named:
+            break
+        chosen += named
+    return chosen
+
+
+def list_amd_gpus(topology: Path = Path("/sys/class/kfd/kfd/topology/nodes")) -> list[Gpu]:
+    """Return AMD's GPUs by the kernel's topology of compute nodes, in ROCm's order; no program is needed for it."""
+    found: list[Gpu] = []
+    for node in sorted(topology.glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            rows = [line.split() for line in (node / "properties").read_text().splitlines()]
+            name = (node / "name").read_text().strip()
+        except OSError:
+            continue
+        facts = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+        if not facts.get("simd_count"):  # a CPU
+            continue
+        index, unique = len(found), facts.get("unique_id", 0)
+        place = f"{facts.get('domain', 0):04x}-{facts.get('location_id', 0):04x}"
+        uuid = f"GPU-{unique:016x}" if unique else f"AMD-{place}"
+        found.append(Gpu(index, uuid, name, vendor="amd", selector=uuid if unique else str(index)))
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tracelock.errors import EXIT_FAILED, TracelockError
+from tracelock.runner.failure import EmptyLoaderError
 from tracelock.runner.spec import Limits
 from tracelock.runner.workload import Workload, count_samples, label
 
@@ -37,7 +37,7 @@ class Feed:
                 self._iterator = None
                 batch = next(self._begin(), _END)
         if batch is _END:
-            raise TracelockError("the workload's loader gives no batch", EXIT_FAILED)
+            raise EmptyLoaderError
         return batch
 
     def close(self) -> None:

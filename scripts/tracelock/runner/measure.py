@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
+from tracelock.runner import phase
+from tracelock.runner.failure import LimitError
 from tracelock.runner.find import build_workload, find_workload
 from tracelock.runner.loop import Budget, Loop, Steps
 from tracelock.runner.probes import Probe
@@ -84,14 +86,16 @@ def measure(
     limit = spec.limits.max_duration_s
     loop = Loop(workload, device, Budget(spec.limits))
     window_steps = spec.profiler.steps
-    with overdue_after(None if limit is None else 2 * limit + 60):
+    overdue_s = None if limit is None else 2 * limit + 60
+    phase.enter(phase.MEASURING, overdue_s)
+    with overdue_after(overdue_s):
         _forget_peaks(device)
         warmup = loop.run(spec.timing.warmup_steps, keep_steps=window_steps + 1)
         gc.collect()
         with Sampler(probes) as sampler:
             timed = loop.run(spec.timing.steps, keep_steps=window_steps)
         if not timed.step_ns:
-            raise TracelockError(f"{timed.stopped_by} leaves no time for a single timed step", EXIT_FAILED)
+            raise LimitError(f"{timed.stopped_by} leaves no time for a single timed step", EXIT_FAILED)
         memory = _memory(device, sampler)
         tell(f"timed {len(timed.step_ns)} steps: mean {timed.duration_ns / len(timed.step_ns) / 1e6:.2f} ms")
         window = record_window(loop, spec.profiler, folder, spec.limits.max_trace_mb)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -36,14 +36,19 @@ class OverdueError(Exception):
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Turn SIGTERM, SIGINT and SIGHUP into `Stopped`, so that the run can tidy up."""
+    owner = os.getpid()
 
     def stop(number: int, _: FrameType | None) -> None:
+        if os.getpid() != owner:  # a process that was forked below: it is not the run that is to tidy up
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
         for other in before:
             signal.signal(other, signal.SIG_IGN)  # tidying up is not to be stopped half-way
         raise Stopped(number)
 
     # What the caller ignores stays ignored: nohup, jobs in the background.
-    heard = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
@@ -87,6 +92,11 @@ def output_to(log: Path) -> Iterator[TextIO]:
         for number, former in zip((1, 2), kept, strict=True):
             os.dup2(former, number)
             os.close(former)
+
+
+def affinity() -> list[int]:
+    """Return the numbers of the cores that this process is bound to (taskset, a batch system); none if not known."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def usable_cores() -> int:

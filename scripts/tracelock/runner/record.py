@@ -12,9 +12,10 @@ from typing import Any
 
 from tracelock.io import schema
 from tracelock.runner.gpus import Gpu
+from tracelock.runner.lease import core_text
 from tracelock.runner.loop import Steps
 from tracelock.runner.measure import Measurement, Prepared
-from tracelock.runner.process import cpu_name, usable_cores
+from tracelock.runner.process import affinity, cpu_name, usable_cores
 from tracelock.runner.sampler import INTERVAL_S
 from tracelock.runner.spec import Spec
 from tracelock.runner.window import Window
@@ -61,6 +62,8 @@ def record(around: Circumstances, prepared: Prepared, measured: Measurement, war
         "torch": around.torch_version,
         "threads": around.threads,
         "cores": usable_cores(),
+        "affinity": core_text(affinity()) or None,
+        "exclusive": spec.exclusive,
         "seed": spec.seed,
         "settings": prepared.settings.plain(),
         "warmup": {"steps": len(measured.warmup.step_ns), "duration_us": measured.warmup.duration_ns / 1000},
@@ -143,6 +146,7 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
     no_trace = f"{cut} left no trace" if cut else "the profiler recorded no step"
     no_step = f"{cut} came before the first recorded step" if cut else "the profiler recorded no step"
     reasons = {
+        "affinity": "this system does not tell to which cores a process is bound",
         "device.index": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
         "device.uuid": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
         "environment_check.digest": _NO_CHECK,
@@ -164,8 +168,10 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
 
 
 def _at(document: dict[str, Any], path: str) -> Any:
-    section, key = path.split(".")
-    return document[section][key]
+    value: Any = document
+    for key in path.split("."):
+        value = value[key]
+    return value
 
 
 def _warnings(around: Circumstances, prepared: Prepared, measured: Measurement) -> list[str]:

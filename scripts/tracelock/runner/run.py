@@ -12,20 +12,23 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
-from tracelock.errors import EXIT_FAILED, Problem, TracelockError
+from tracelock.errors import EXIT_FAILED, TracelockError
 from tracelock.io import write_json
+from tracelock.runner import phase
 from tracelock.runner.attempt import LOG, RECORD, Attempt
+from tracelock.runner.ends import last_lines
 from tracelock.runner.environment import environment_facts
+from tracelock.runner.failure import FAILURE, TAIL_LINES, document, of_exception, problem
 from tracelock.runner.gpu_probes import gpu_probe
 from tracelock.runner.lease import Lease, lease_device
 from tracelock.runner.probes import Probe, host_probe
 from tracelock.runner.process import Stopped, output_to, set_thread_variables, stoppable, usable_cores
 from tracelock.runner.spec import Spec, read_spec
 
-# How torch marks the traceback of a loading process.
-_ORIGINAL = "Original Traceback"
+# Names a file that gets a line whenever a run waits; whoever started the runs shows them.
+NOTICES_VARIABLE = "TRACELOCK_NOTICES"
 
 
 @dataclass(frozen=True)
@@ -57,68 +60,73 @@ class Request:
 
 
 def run(request: Request) -> Path:
-    """Make one run and return the path of its run.json.
+    """Make one run in this process and return the path of its run.json; `supervise` makes it in one of its own.
 
     Raises
     ------
     TracelockError
         For a bad spec (exit code 2) and for a failed run (exit code 1, the traceback is in log.txt).
     Stopped
-        If a signal ended it. Nothing is left but log.txt.
+        If a signal ended it. Nothing is left but log.txt and failure.json.
     """
     spec = read_spec(request.spec)
-    environment = environment_facts(request.check)
     with stoppable(), ExitStack() as stack:
         attempt = Attempt(request.output, request.token)
         stack.callback(attempt.close)
         outside = stack.enter_context(output_to(attempt.work / LOG))
-
-        def tell(message: str) -> None:
-            """Say something to the caller and to the log."""
-            print(f"{datetime.now(timezone.utc):%H:%M:%S} {message}", flush=True)
-            print(f"{spec.variant} [{request.repeat}]: {message}", file=outside)
-
         try:
-            attempt.publish(_run(request, spec, environment, attempt, tell))
+            attempt.publish(fill(request, spec, attempt, teller(spec, request, outside)))
         except BaseException as error:
-            raise _failed(error, attempt) from error
+            raise _failed(error, request, spec, attempt) from error
     return request.output / RECORD
 
 
-def _failed(error: BaseException, attempt: Attempt) -> BaseException:
-    """Write `error` to the log, publish the log alone, and return what the caller is to see."""
+def teller(spec: Spec, request: Request, outside: TextIO) -> Callable[[str], None]:
+    """Return a function that says something to the caller, to the log and to whoever shows notices."""
+
+    def tell(message: str) -> None:
+        print(f"{datetime.now(timezone.utc):%H:%M:%S} {message}", flush=True)
+        line = f"{spec.variant} [{request.repeat}]: {message}"
+        print(line, file=outside)
+        notices = os.environ.get(NOTICES_VARIABLE)
+        if notices and message.startswith("waiting"):
+            with suppress(OSError), Path(notices).open("a", encoding="utf-8") as stream:
+                stream.write(f"{line}\n")
+
+    return tell
+
+
+def _failed(error: BaseException, request: Request, spec: Spec, attempt: Attempt) -> BaseException:
+    """Write `error` to the log, publish why the run failed, and return what the caller is to see."""
     traceback.print_exception(error)
-    # What a loading process raised comes as the same class with a traceback for its text.
-    if not isinstance(error, (TracelockError, Stopped)) or _ORIGINAL in str(error):
-        error = TracelockError(_problem(error, attempt), EXIT_FAILED)
+    failed = of_exception(error)
     with suppress(TracelockError, OSError):  # a newer attempt owns the folder, or it is gone
-        attempt.publish([LOG])
-    return error
+        tail = last_lines(attempt.work / LOG, TAIL_LINES)
+        write_json(attempt.work / FAILURE, document(failed, spec, request.repeat, attempt.token, tail))
+        attempt.publish([LOG, FAILURE])
+    if failed.exception is None and isinstance(error, (TracelockError, Stopped)):
+        return error
+    return TracelockError(problem(failed, attempt.folder / LOG), EXIT_FAILED)
 
 
-def _problem(error: BaseException, attempt: Attempt) -> Problem:
-    """Return one line for an exception of the workload."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no message"]
-    what = " ".join([lines[0], lines[-1]] if _ORIGINAL in str(error) else lines[:1])
-    return Problem("the run failed", f"{type(error).__name__}: {what}", f"traceback in {attempt.folder / LOG}")
-
-
-def _run(
-    request: Request, spec: Spec, environment: dict[str, Any], attempt: Attempt, tell: Callable[[str], None]
-) -> list[str]:
+def fill(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], None]) -> list[str]:
     """Measure, write everything to the attempt's folder, and return the names of the files."""
+    phase.enter(phase.STARTING)
+    environment = environment_facts(request.check)
     threads = spec.settings.get("threads") or usable_cores()
     set_thread_variables(threads)
-    with _device(spec.device, tell) as (device, lease, warnings):
+    with _device(spec, request.repeat, tell) as (device, lease, warnings):
         started = datetime.now(timezone.utc)
         import torch
 
         from tracelock.runner.measure import measure, prepare
         from tracelock.runner.record import SAMPLES, Circumstances, record
 
+        phase.enter(phase.BUILDING)
         prepared = prepare(spec, device, threads)
         measured = measure(spec, prepared.workload, device, _probes(lease), attempt.work, tell)
         ended = datetime.now(timezone.utc)
+        phase.enter(phase.WRITING)
         measured.sampler.write(attempt.work / SAMPLES)
         around = Circumstances(
             spec,
@@ -142,17 +150,20 @@ def _run(
 
 
 @contextmanager
-def _device(asked: str, tell: Callable[[str], None]) -> Iterator[tuple[str, Lease, list[str]]]:
+def _device(spec: Spec, repeat: int, tell: Callable[[str], None]) -> Iterator[tuple[str, Lease, list[str]]]:
     """Yield torch's name of a device, its lease, and warnings; a GPU that torch cannot use is given back."""
-    lease, warnings = lease_device(asked, tell), []
+    asked, what = spec.device, {"study": spec.experiment, "variant": spec.variant, "repeat": repeat}
+    phase.enter(phase.WAITING)
+    lease, warnings = lease_device(asked, tell, what, spec.exclusive), []
     try:
+        phase.enter(phase.IMPORTING)
         from tracelock.runner.measure import choose_device
 
         device = choose_device(asked)
         if lease.gpu and device == "cpu":
             warnings.append(f"torch cannot use the GPU {lease.gpu.name or lease.gpu.uuid}; the run is on the CPU")
             lease.release()
-            lease = lease_device("cpu", tell)
+            lease = lease_device("cpu", tell, what, spec.exclusive)
         yield device, lease, warnings
     finally:
         lease.release()

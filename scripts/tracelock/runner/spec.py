@@ -23,6 +23,7 @@ _TEXTS = (
     Setting("workload_digest", "str", None, "SHA-256 of the workload file, so that an edited one is another spec"),
     Setting("baseline", "bool", False, "whether the other variants are compared with this one"),
     Setting("device", "str", "auto", "where it runs", allowed=("auto", "cpu", "cuda")),
+    Setting("exclusive", "str", "device", "what no other run may use meanwhile", allowed=("device", "machine")),
     Setting("seed", "int", 0, "seed of every random generator", minimum=0),
 )
 _TIMING = (
@@ -104,6 +105,7 @@ class Spec:
     timing: Timing
     profiler: Profiling
     limits: Limits
+    exclusive: str = "device"
 
 
 def read_spec(path: Path) -> Spec:

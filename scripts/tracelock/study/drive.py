@@ -7,23 +7,32 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from tracelock.errors import EXIT_FAILED
+from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.io import read_json
+from tracelock.runner import identity
 from tracelock.runner.fingerprint import fingerprint
+from tracelock.runner.orphans import end_with
+from tracelock.runner.process import stoppable
+from tracelock.runner.run import NOTICES_VARIABLE
+from tracelock.study.failures import failure_report
 from tracelock.study.layout import ROOT, Layout
 from tracelock.study.load import load_plan, workflow_environments
-from tracelock.study.progress import follow
+from tracelock.study.lock import await_study
+from tracelock.study.progress import end_tree, follow
 from tracelock.study.show import show_plan
 
 _TAIL_LINES = 40
+RESUME = shlex.join(["tracelock", *sys.argv[1:]]) if "study" in sys.argv else "tracelock study run STUDY"
 
 
 @dataclass(frozen=True)
@@ -59,15 +68,19 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     show_plan(plan, console)
     if "-n" in options or "--dry-run" in options:
         return Outcome(folder, subprocess.run(command, check=False).returncode, ran=False)
-    log = folder / "logs" / "snakemake.txt"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    if not _execute(command, log, layout, console):
+    await_study(layout.base, lambda line: console.print(line, markup=False))
+    log = _log(folder)
+    exit_code, failures = _execute(command, log, layout, console)
+    if not exit_code:
         return Outcome(folder, 0, ran=True)
-    console.print(_tail(log), markup=False)
-    console.print(f"[bold]The study did not finish[/bold]; Snakemake's log: {log}")
     _report_what_is_there(layout)
     environment = folder / "logs" / "environment-failure.txt"
-    if environment.is_file():  # the reason, after all that Snakemake said
+    said = [*failure_report(failures), *_errors_in(log)]
+    for line in said or ([] if environment.is_file() else [_tail(log)]):
+        console.print(line, markup=False)
+    console.print(f"[bold]The study did not finish[/bold]; Snakemake's log: {log}")
+    console.print(f"To go on where it stopped: {RESUME}", markup=False)
+    if environment.is_file():  # the reason, after all that was said
         console.print(f"tracelock: error: {environment.read_text(encoding='utf-8').strip()}", markup=False)
     return Outcome(folder, EXIT_FAILED, ran=True)
 
@@ -104,18 +117,40 @@ def _nothing_to_do(folder: Path, command: list[str]) -> bool:
     return dry.returncode == 0 and "Nothing to be done" in dry.stdout + dry.stderr
 
 
-def _execute(command: list[str], log: Path, layout: Layout, console: Console) -> int:
-    """Run Snakemake, its output in `log`, and show the runs as they are done; return its exit code."""
-    with log.open("w", encoding="utf-8") as stream:
+def _log(folder: Path) -> Path:
+    """Return the file for Snakemake's own text, in a folder that is made."""
+    log = folder / "logs" / "snakemake.txt"
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+    except OSError as error:
+        hint = "--results names a folder that can be written"
+        raise TracelockError(Problem(str(error.filename), f"cannot be written: {error.strerror}", hint)) from None
+    return log
+
+
+def _execute(command: list[str], log: Path, layout: Layout, console: Console) -> tuple[int, list[dict[str, Any]]]:
+    """Run Snakemake, its output in `log`, and show the runs as they are done; return its exit code and failures."""
+    notices = log.with_name("notices.txt")
+    notices.unlink(missing_ok=True)
+    driver = identity.driver_text(identity.describe())
+    variables = {**os.environ, identity.DRIVER_VARIABLE: driver, NOTICES_VARIABLE: str(notices.absolute())}
+    parent = os.getpid()
+    with log.open("w", encoding="utf-8") as stream, stoppable():
         print(shlex.join(command), file=stream, flush=True)
-        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=variables,
+            preexec_fn=lambda: end_with(parent, signal.SIGTERM),
+        )
         try:
-            follow(process, layout, console)
+            board = follow(process, layout, console, notices, "--keep-going" in command)
         except BaseException:
-            process.terminate()
-            process.wait()
+            end_tree(process)
             raise
-    return process.returncode
+    return process.returncode, board.failures
 
 
 def _report_what_is_there(layout: Layout) -> None:
@@ -132,6 +167,12 @@ def _report_what_is_there(layout: Layout) -> None:
         command = [sys.executable, str(ROOT / "scripts" / program), "--results", str(base), *arguments]
         if subprocess.run(command, check=False).returncode:
             return
+
+
+def _errors_in(log: Path) -> list[str]:
+    """Return our own lines in Snakemake's log: what a person can mend, without what stands around it."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return list(dict.fromkeys(line for line in lines if line.startswith("tracelock: error: ")))
 
 
 def _tail(log: Path) -> str:

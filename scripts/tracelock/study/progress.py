@@ -6,16 +6,23 @@ while the study runs; their runs then count, too.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tracelock.errors import TracelockError
 from tracelock.io import read_json
+from tracelock.runner.probes import descendants
+from tracelock.study.failures import failure_line, failure_of, stops_study
 from tracelock.study.layout import Layout
 
 _POLL_S = 0.3
@@ -28,12 +35,34 @@ class Board:
     layout: Layout
     waiting: dict[Path, str] = field(default_factory=dict)  # run.json -> what to call the run
     done: set[Path] = field(default_factory=set)
+    failures: list[dict[str, Any]] = field(default_factory=list)  # in the order in which they were seen
+    _told: dict[Path, str] = field(default_factory=dict)  # run.json -> token of the attempt whose failure is known
 
     def __post_init__(self) -> None:
         repeats = self.layout.plan.study.repeats
-        for path, run in zip(self.layout.runs("run.json"), self.layout.plan.runs, strict=True):
-            self.waiting[Path(path)] = f"{run.variant} ({run.repeat}/{repeats})"
-        self.done = {path for path in self.waiting if path.is_file()}
+        for file, run in zip(self.layout.runs("run.json"), self.layout.plan.runs, strict=True):
+            self.waiting[Path(file)] = f"{run.variant} ({run.repeat}/{repeats})"
+        self._before = {path for path in self.waiting if path.is_file()}
+        self.done = set(self._before)
+        for path in self.waiting:  # of an earlier start
+            if failure := failure_of(path):
+                self._told[path] = failure["token"]
+
+    @property
+    def done_now(self) -> int:
+        """Runs that have been done since the start."""
+        return len(self.done - self._before)
+
+    def bad_news(self) -> list[str]:
+        """Return one line for each run that has failed since the last call."""
+        lines = []
+        for path, name in self.waiting.items():
+            if path in self.done or not (failure := failure_of(path)) or self._told.get(path) == failure["token"]:
+                continue
+            self._told[path] = failure["token"]
+            self.failures.append(failure)
+            lines.append(f"failed: {name}: {failure_line(failure)}; log: {failure['path']}")
+        return lines
 
     def news(self) -> list[str]:
         """Return what to call the runs that have been done since the last call."""
@@ -54,19 +83,76 @@ class Board:
                 self.waiting.setdefault(place, name)
 
 
-def follow(process: subprocess.Popen[bytes], layout: Layout, console: Console) -> None:
-    """Show progress until the process ends: a bar in a terminal, a line for each run elsewhere."""
-    board = Board(layout)
+class Notices:
+    """Lines that runs write while they wait."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def new(self) -> list[str]:
+        """Return the lines since the last call."""
+        try:
+            with self._path.open(encoding="utf-8", errors="replace") as stream:
+                stream.seek(self._at)
+                lines = stream.read().splitlines()
+                self._at = stream.tell()
+        except OSError:
+            return []
+        return lines
+
+
+def follow(
+    process: subprocess.Popen[bytes], layout: Layout, console: Console, notices: Path, keep_going: bool
+) -> Board:
+    """Show progress until the process ends: a bar in a terminal, a line for each run elsewhere; failures at once.
+
+    Parameters
+    ----------
+    notices
+        A file to which runs write when they wait.
+    keep_going
+        Whether the study goes on when its first two runs fail in one way before their first step.
+    """
+    board, waits = Board(layout), Notices(notices)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=len(board.waiting), completed=len(board.done))
-        while process.poll() is None:
-            time.sleep(_POLL_S)
+        ended = False
+        while not ended:
+            ended = process.poll() is not None
+            if not ended:
+                time.sleep(_POLL_S)
             for name in board.news():
-                progress.update(task, description=name)
+                progress.update(task, description=escape(name))
                 if not console.is_terminal:
-                    count = f"{len(board.done)}/{len(board.waiting)}"
-                    console.print(f"{time.strftime('%H:%M:%S')} run {count} done: {name}")
+                    _say(console, f"run {len(board.done)}/{len(board.waiting)} done: {name}")
+            for line in [*board.bad_news(), *waits.new()]:
+                _say(console, line)
             progress.update(task, completed=len(board.done), total=len(board.waiting))
             if len(board.done) == len(board.waiting):
                 progress.update(task, description="analysis, figures, report")
+            if not keep_going and not ended and stops_study(board.failures, board.done_now):
+                _say(console, "the first two runs failed in the same way, so the study stops (--keep-going goes on)")
+                end_tree(process)
+                ended = True
+    return board
+
+
+def end_tree(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it has started, and wait for it: asked first, killed after 40 s."""
+    pids = [process.pid]
+    with contextlib.suppress(OSError):
+        pids += descendants(process.pid)
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+    try:
+        process.wait(40)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(f"{time.strftime('%H:%M:%S')} {text}", markup=False)

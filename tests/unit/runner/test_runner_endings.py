@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_support import Program, command, environment, make_spec, read, visible
+from runner_support import Program, command, environment, hear_signals, make_spec, read, visible
 
 
 def start(spec: Path, output: Path, locks: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(spec, output, *more), env=environment(locks), cwd=locks.parent, stderr=subprocess.PIPE, text=True
+        command(spec, output, *more),
+        env=environment(locks),
+        cwd=locks.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_signals,
     )
 
 
@@ -44,6 +49,7 @@ def check_whole(folder: Path) -> None:
         "samples.csv",
         "trace.json.gz",
         "log.txt",
+        "failure.json",
     }
 
 
@@ -68,14 +74,16 @@ def test_a_run_killed_at_any_moment_leaves_nothing_half_written(tmp_path: Path) 
     assert visible(out) == {"run.json", "samples.csv", "trace.json.gz", "log.txt"}
 
 
-def test_a_run_that_is_killed_in_a_step_leaves_only_what_the_next_attempt_cleans(
+def test_a_run_that_is_killed_in_a_step_leaves_why_and_the_next_attempt_cleans_it(
     tmp_path: Path, program: Program
 ) -> None:
     out = tmp_path / "out"
     done = program(make_spec(tmp_path, settings={"kill_at": 4}), out)
-    assert done.returncode == -signal.SIGKILL
-    assert {name for name in visible(out) if not name.startswith(".attempt-")} == set()
-    assert len(visible(out)) == 1
+    assert done.returncode == 1
+    assert "ended by SIGKILL" in done.stderr
+    assert visible(out) == {"failure.json", "log.txt"}
+    failure = json.loads((out / "failure.json").read_text())
+    assert (failure["cause"], failure["signal"], failure["phase"]) == ("signal", "SIGKILL", "measuring")
     assert program(make_spec(tmp_path), out).returncode == 0
     assert visible(out) == {"run.json", "samples.csv", "trace.json.gz", "log.txt"}
 
@@ -92,7 +100,7 @@ def test_a_run_that_is_asked_to_end_tidies_up(number: signal.Signals, tmp_path: 
     errors = process.communicate(timeout=30)[1]
     assert process.returncode == 128 + number
     assert f"run_workload: stopped by {number.name}" in errors
-    assert visible(out) == {"log.txt"}
+    assert visible(out) == {"failure.json", "log.txt"}
 
 
 def test_the_second_attempt_wins_and_the_first_one_fails(tmp_path: Path) -> None:

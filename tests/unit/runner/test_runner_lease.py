@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import signal
@@ -17,9 +18,9 @@ from runner_support import environment
 
 from tracelock.errors import TracelockError
 from tracelock.runner import gpus, lease
-from tracelock.runner.gpus import Gpu, preset
+from tracelock.runner.claims import claim
+from tracelock.runner.gpus import Gpu
 from tracelock.runner.lease import lease_device, lock_name
-from tracelock.runner.locks import open_lock, try_lock
 
 FOUR = [Gpu(index, f"GPU-{letter * 8}-1", "H200") for index, letter in enumerate("abcd")]
 HOLDER = """
@@ -34,6 +35,59 @@ HOLDER = """
     time.sleep(float(sys.argv[3]))
     with open(sys.argv[2], "a") as log:
         log.write(f"{name} {os.getpid()} {time.monotonic()}\\n")
+"""
+
+SIXTY = """
+    import json, os, sys, threading, time
+    from tracelock.runner import lease
+    from tracelock.runner.gpus import Gpu
+    lease.visible_gpus = lambda: [Gpu(n, f"GPU-{n}") for n in range(3)]
+    def note(name):
+        descriptor = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(descriptor, f"{name} {os.getpid()} {time.monotonic()}\\n".encode())
+        os.close(descriptor)
+    def hold(seconds):
+        held = lease.lease_device("auto", lambda message: None)
+        note(held.gpu.uuid)
+        if not os.fork():  # lives on after a kill
+            os.close(1)
+            time.sleep(6)
+            os._exit(0)
+        time.sleep(seconds)
+        note(held.gpu.uuid)
+    kills = []
+    pids = []
+    for seconds, life in json.loads(sys.argv[2]):
+        pid = os.fork()
+        if not pid:
+            hold(seconds)
+            os._exit(0)
+        pids.append(pid)
+        if life is not None:
+            kills.append((time.monotonic() + life, pid))
+    for at, pid in sorted(kills):
+        time.sleep(max(0, at - time.monotonic()))
+        os.kill(pid, 9)
+    assert all(os.waitpid(pid, 0)[1] in (0, 9) for pid in pids)
+"""
+ALONE = """
+    import os, sys, time
+    from tracelock.runner import lease
+    from tracelock.runner.gpus import Gpu
+    lease.visible_gpus = lambda: [Gpu(n, f"GPU-{n}") for n in range(3)]
+    pids = []
+    for number, exclusive in enumerate(("device", "machine", "device")):
+        pid = os.fork()
+        if not pid:
+            held = lease.lease_device("auto", lambda message: None, exclusive=exclusive)
+            for word in ("in", "out"):
+                with open(sys.argv[1], "a") as log:
+                    log.write(f"{number} {word}\\n")
+                time.sleep(0.8 if word == "in" else 0)
+            os._exit(0)
+        pids.append(pid)
+        time.sleep(0.3)
+    assert all(os.waitpid(pid, 0)[1] == 0 for pid in pids)
 """
 
 
@@ -69,31 +123,83 @@ def test_no_two_holders_of_a_device_overlap_even_when_some_are_killed(tmp_path: 
         assert all(before[-1] <= after[0] for before, after in itertools.pairwise(ordered))
 
 
-def test_a_lease_outlives_a_killed_run_as_long_as_its_children_live(tmp_path: Path) -> None:
+def test_a_lease_ends_with_its_run_whatever_lives_on(tmp_path: Path) -> None:
+    """A child that was stopped at its first instruction, one that has become another program, one that hangs."""
     code = """
-        import os, sys, time
+        import os, signal, subprocess, sys, time
         from tracelock.runner.lease import lease_device
-        held = lease_device("cpu", lambda message: None)
-        child = os.fork()
-        if not child:
-            time.sleep(60)
-            os._exit(0)
-        print(child, flush=True)
+        held = lease_device("cpu", lambda message: None, {"study": "mine", "variant": "a=1", "repeat": 2})
+        children = []
+        for kind in range(2):
+            child = os.fork()
+            if not child:
+                os.kill(os.getpid(), signal.SIGSTOP) if kind else time.sleep(60)
+                os._exit(0)
+            children.append(child)
+        other = subprocess.Popen(["sleep", "60"], close_fds=False)
+        print(*children, other.pid, flush=True)
         time.sleep(60)
     """
     process = start(code, locks=tmp_path / "locks")
-    child = int(process.stdout.readline())  # type: ignore[union-attr]
+    children = [int(word) for word in process.stdout.readline().split()]  # type: ignore[union-attr]
+    assert claim(tmp_path / "locks" / lock_name(None)) is None
     process.kill()
     process.wait()
     process.stdout.close()  # type: ignore[union-attr]
-    descriptor = open_lock(tmp_path / "locks" / lock_name(None))
-    assert not try_lock(descriptor)
-    os.kill(child, signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while not try_lock(descriptor):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.close(descriptor)
+    began = time.monotonic()
+    try:
+        lease_device("cpu", print).release()
+        assert time.monotonic() - began < 5
+        for child in children:
+            os.kill(child, 0)  # they do live on
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_sixty_processes_on_three_devices_with_random_kills_never_overlap_nor_lose_one(tmp_path: Path) -> None:
+    seed = 20260731
+    chance = random.Random(seed)
+    log, code = tmp_path / "log", SIXTY
+    # Killed before they start to wait, while they wait, while they hold, and never.
+    lives = [chance.choice([None, None, None, chance.uniform(0, 1), chance.uniform(0, 8)]) for _ in range(60)]
+    plan = [[chance.uniform(0.05, 0.25), life] for life in lives]
+    process = start(code, log, json.dumps(plan), locks=tmp_path / "locks")
+    out = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, f"seed {seed}: {out}"
+    spans: dict[str, dict[str, list[float]]] = {}
+    for line in log.read_text().splitlines():
+        device, pid, at = line.split()
+        spans.setdefault(device, {}).setdefault(pid, []).append(float(at))
+    unharmed = {pid for held in spans.values() for pid, times in held.items() if len(times) == 2}
+    assert len(unharmed) >= sum(life is None for life in lives), f"seed {seed}"
+    assert set(spans) == {"GPU-0", "GPU-1", "GPU-2"}
+    for held in spans.values():
+        ordered = sorted(held.values())
+        assert all(before[-1] <= after[0] for before, after in itertools.pairwise(ordered)), f"seed {seed}"
+
+
+def test_a_machine_for_one_run_alone_waits_for_all_and_lets_nobody_overtake(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = start(ALONE, log, locks=tmp_path / "locks")
+    out = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, out
+    order = [line.split()[:2] for line in log.read_text().splitlines()]
+    assert order == [["0", "in"], ["0", "out"], ["1", "in"], ["1", "out"], ["2", "in"], ["2", "out"]]
+
+
+def test_runs_that_are_bound_to_different_cores_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    first = lease_device("cpu", print)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3, 5}, raising=False)
+    second = lease_device("cpu", print)
+    assert (first.cores, second.cores) == ((0, 1), (2, 3, 5))
+    assert lease.core_text(second.cores) == "2-3,5"
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2}, raising=False)
+    monkeypatch.setattr("tracelock.runner.locks.time.sleep", lambda _: (first.release(), second.release()))
+    third = lease_device("cpu", print)
+    assert third.cores == (1, 2)
+    third.release()
 
 
 def test_the_leased_gpu_alone_is_visible_and_the_next_run_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +221,6 @@ def test_the_leased_gpu_alone_is_visible_and_the_next_run_gets_another(monkeypat
     third.release()
 
 
-def test_an_idle_gpu_is_preferred_to_one_that_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "list_gpus", lambda: [Gpu(0, "GPU-0", busy=2), Gpu(1, "GPU-1"), Gpu(2, "GPU-2", busy=1)])
-    assert [gpu.index for gpu in gpus.visible_gpus({})] == [1, 2, 0]
-
-
 def test_a_run_on_the_cpu_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpus, "list_gpus", lambda: FOUR)
     held = lease_device("cpu", print)
@@ -128,62 +229,38 @@ def test_a_run_on_the_cpu_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     held.release()
 
 
-def test_who_waits_says_for_what(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = lease_device("cpu", print)
-    times = iter([0.0, 1.0, 2.5, 3.0, 63.0, 64.0])
+def test_who_waits_says_for_whom_and_how_to_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+        import time
+        from tracelock.runner.lease import lease_device
+        held = lease_device("cpu", lambda message: None, {"study": "mine", "variant": "a=1", "repeat": 2})
+        print("held", flush=True)
+        time.sleep(60)
+    """
+    process = start(code, locks=tmp_path / "locks")
+    assert process.stdout.readline() == "held\n"  # type: ignore[union-attr]
+    times = itertools.chain([0.0] * 3, [1.0, 2.5, 3.0, 63.0], itertools.repeat(64.0))
     monkeypatch.setattr("tracelock.runner.locks.time.monotonic", lambda: next(times))
     said: list[str] = []
-    pauses = iter([lambda: None] * 4 + [held.release])
+    pauses = iter([lambda: None] * 4 + [lambda: (process.kill(), process.wait())])
     monkeypatch.setattr("tracelock.runner.locks.time.sleep", lambda _: next(pauses)())
     lease_device("cpu", said.append).release()
-    assert said == [f"waiting since {seconds} s for the CPU of this machine: other runs hold it" for seconds in (2, 63)]
-
-
-@pytest.mark.parametrize(
-    ("visible", "indices"),
-    [
-        (None, [0, 1, 2, 3]),
-        ("2", [2]),
-        ("2,0", [2, 0]),
-        (" 1 , 3 ", [1, 3]),
-        ("1,9,3", [1]),  # CUDA ends the list at the first entry that names nothing
-        ("", []),
-        ("-1", []),
-        ("NoDevFiles", []),
-        ("GPU-cccccccc-1,GPU-a", [2, 0]),
-        ("GPU-x,0", []),
-    ],
-)
-def test_a_preset_of_visible_devices_is_respected(visible: str | None, indices: list[int]) -> None:
-    assert [gpu.index for gpu in preset(FOUR, visible)] == indices
-
-
-def test_a_slice_of_a_gpu_is_a_device_of_its_own() -> None:
-    assert preset(FOUR, "MIG-1234") == [Gpu(None, "MIG-1234")]
-    assert preset([], "MIG-1234") == []
-
-
-def test_nvidia_smi_is_asked_where_nvml_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text(
-        "#!/bin/sh\ncase $1 in --query-gpu*) echo '0, GPU-aa, NVIDIA A100, 80GB'; echo '1, GPU-bb, T4';;"
-        " *) echo GPU-bb; echo GPU-bb;; esac\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert gpus.list_gpus() == [Gpu(0, "GPU-aa", "NVIDIA A100, 80GB"), Gpu(1, "GPU-bb", "T4", busy=2)]
-    program.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'; exit 9\n")
-    assert gpus.list_gpus() == []
-    program.unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert gpus.list_gpus() == []
+    process.stdout.close()  # type: ignore[union-attr]
+    assert len(said) == 2
+    for line, seconds in zip(said, (2, 63), strict=True):
+        assert line.startswith(f"waiting since {seconds} s for the CPU of this machine, held by pid {process.pid} ")
+        assert "study mine, run a=1 [2], since 20" in line
+        assert sys.executable in line
+        assert line.endswith(f"(to end it: kill {process.pid})")
+    assert not list(
+        (tmp_path / "locks").glob(f"holder-{process.pid}-*")
+    )  # the next holder clears away a dead one's note
 
 
 def test_a_link_in_the_shared_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "x.lock").symlink_to(tmp_path / "target")
     with pytest.raises(OSError, match="symbolic links"):
-        open_lock(tmp_path / "x.lock")
+        claim(tmp_path / "x.lock")
     assert not (tmp_path / "target").exists()
 
 
@@ -200,7 +277,7 @@ def test_everybody_on_the_machine_can_lock_what_one_user_has_made(tmp_path: Path
     before = os.umask(0o077)
     try:
         folder = lease.lock_folder()
-        os.close(open_lock(folder / "a.lock"))
+        assert claim(folder / "a.lock")
     finally:
         os.umask(before)
     assert folder.stat().st_mode & 0o7777 == 0o1777

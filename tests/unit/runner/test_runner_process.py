@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,15 @@ from tracelock.runner.process import (
 )
 
 
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Put back the dispositions, whatever this process has inherited (nohup, jobs in the background)."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_end_is_an_exception_once(number: signal.Signals) -> None:
     def work() -> None:
@@ -37,12 +47,14 @@ def test_a_signal_to_end_is_an_exception_once(number: signal.Signals) -> None:
             finally:
                 os.kill(os.getpid(), number)  # tidying up goes on
 
-    before = signal.getsignal(number)
+    def other(*_: object) -> None: ...
+
+    signal.signal(number, other)
     with pytest.raises(Stopped) as caught:
         work()
     assert caught.value.number == number
     assert str(caught.value) == f"stopped by {number.name}"
-    assert signal.getsignal(number) == before
+    assert signal.getsignal(number) is other
 
 
 def test_what_the_caller_ignores_stays_ignored() -> None:

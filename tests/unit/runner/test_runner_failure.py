@@ -1,0 +1,197 @@
+"""failure.json: cause, exception, the user's line; of exceptions, of endings that say nothing, and of whole runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_support import Program, command, environment, hear_signals, make_spec, visible
+
+from tracelock.errors import TracelockError
+from tracelock.runner import failure
+from tracelock.runner.ends import EndsLog
+from tracelock.runner.failure import of_ending, of_exception
+from tracelock.runner.process import OverdueError, Stopped
+
+USERS = r"""
+import os, signal, sys, time
+import torch
+from tracelock.runner.loader import make_loader
+from tracelock.runner.workload import Workload
+
+class Items(torch.utils.data.Dataset):
+    def __len__(self):
+        return 0 if MODE == "empty" else 8
+    def __getitem__(self, index):
+        if MODE == "item":
+            raise KeyError("no label")  # line: item
+        return torch.ones(2)
+
+MODE = os.environ["MODE"]
+if MODE == "import":
+    import no_such_module_of_anybody  # line: import
+
+def build(settings):
+    if MODE == "build":
+        raise RuntimeError("no such data\nand more")  # line: build
+    if MODE == "cuda":
+        torch.ones(1).to("cuda")  # line: cuda
+    if MODE == "print":
+        for number in range(60_000):
+            print("line", number, "of many, each of some length, as frameworks in debug mode print them")
+    def step(batch):
+        if MODE == "raise":
+            raise ValueError("loss is lost")  # line: raise
+        if MODE == "exit":
+            sys.exit(7)  # line: exit
+        if MODE == "os_exit":
+            os._exit(3)
+        if MODE == "segv":
+            os.kill(os.getpid(), signal.SIGSEGV)  # line: segv
+        if MODE == "memory":
+            bytearray(1 << 60)  # line: memory
+        if MODE == "hang":
+            if not os.fork():
+                time.sleep(600)
+            time.sleep(600)
+    loader = make_loader(Items(), settings, shuffle=False)
+    return Workload(loader, step)
+"""
+
+
+def made(tmp_path: Path, mode: str, program: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Any]:
+    """Return (failure.json, ended process) of a run of the workload above."""
+    (tmp_path / "users.py").write_text(USERS)
+    monkeypatch.setenv("MODE", mode)
+    workers = 1 if mode == "item" else 0
+    spec = make_spec(tmp_path, workload=f"{tmp_path / 'users.py'}:build", settings={"num_workers": workers})
+    done = program(spec, tmp_path / "out")
+    assert visible(tmp_path / "out") == {"failure.json", "log.txt"}
+    return json.loads((tmp_path / "out" / "failure.json").read_text()), done
+
+
+@pytest.mark.parametrize(
+    ("mode", "cause", "what"),
+    [
+        ("import", "user-code", "No module named 'no_such_module_of_anybody'"),
+        ("build", "user-code", "no such data"),
+        ("cuda", "cuda-error", None),
+        ("raise", "user-code", "loss is lost"),
+        ("item", "user-code", None),
+        ("exit", "exit", "7"),
+        ("os_exit", "exit", "the process ended with exit code 3"),
+        ("segv", "signal", "ended by SIGSEGV"),
+        ("memory", "out-of-memory", None),
+        ("empty", "empty-loader", "the workload's loader gives no batch"),
+    ],
+)
+def test_a_run_that_fails_says_why_and_where(
+    mode: str, cause: str, what: str | None, tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, done = made(tmp_path, mode, program, monkeypatch)
+    assert found["schema"] == "tracelock/failure/1"
+    assert (found["cause"], found["log"], found["variant"], found["repeat"]) == (cause, "log.txt", "num_workers=0", 1)
+    assert what is None or found["what"] == what
+    lines = USERS.splitlines()
+    line = next((number for number, text in enumerate(lines, 1) if text.endswith(f"# line: {mode}")), None)
+    if line is not None:
+        assert (found["where"]["file"], found["where"]["line"]) == (str(tmp_path / "users.py"), line)
+        assert f"users.py:{line} (traceback in" in done.stderr
+    assert found["before_steps"] is (mode in {"import", "build", "cuda"})
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_log_keeps_both_ends_and_says_what_it_left_out(
+    tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "users.py").write_text(USERS)
+    monkeypatch.setenv("MODE", "print")
+    spec = make_spec(tmp_path, workload=f"{tmp_path / 'users.py'}:build", timing={"steps": 2})
+    assert program(spec, tmp_path / "out").returncode == 0
+    text = (tmp_path / "out" / "log.txt").read_text()
+    assert len(text) < 1_001_000
+    assert "line 0 of" in text
+    assert "line 59999 of" in text
+    assert "lines) are left out here; the log keeps the first and the last part]" in text
+
+
+@pytest.mark.parametrize("size", [0, 5, 10, 11, 25, 26, 30, 1000])
+def test_the_ends_of_a_log_are_exact(tmp_path: Path, size: int) -> None:
+    data = bytes(65 + number % 26 for number in range(size))
+    log = EndsLog(tmp_path / "log", head=10, tail=15)
+    for start in range(0, size, 7):
+        log.write(data[start : start + 7])
+    log.close()
+    text = (tmp_path / "log").read_bytes()
+    if size <= 25:
+        assert text == data
+    else:
+        assert text.startswith(data[:10])
+        assert text.endswith(data[-15:])
+        assert f"[tracelock: {size - 25:,} bytes".encode() in text
+
+
+def test_whatever_a_run_leaves_behind_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process beside it ends them, those too that nobody would have heard of."""
+    (tmp_path / "users.py").write_text(USERS)
+    monkeypatch.setenv("MODE", "hang")
+    spec = make_spec(tmp_path, workload=f"{tmp_path / 'users.py'}:build", settings={"num_workers": 1})
+    process = subprocess.Popen(
+        command(spec, tmp_path / "out"), env=environment(tmp_path / "locks"), preexec_fn=hear_signals
+    )
+    deadline = time.monotonic() + 60
+    while len(tree := below(process.pid)) < 3:  # the run, a loading process, the child of the step
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(tree[0], signal.SIGKILL)
+    assert process.wait(timeout=20) == 1
+    assert [pid for pid in tree if Path(f"/proc/{pid}").exists()] == []
+    assert json.loads((tmp_path / "out" / "failure.json").read_text())["signal"] == "SIGKILL"
+
+
+def below(pid: int) -> list[int]:
+    """Return the processes below one, parents first."""
+    from tracelock.runner.probes import descendants
+
+    return descendants(pid)
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "out-of-memory"),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), "out-of-memory"),
+        (MemoryError(), "out-of-memory"),
+        (
+            RuntimeError("DataLoader worker is killed by signal: Bus error. insufficient shared memory (shm)"),
+            "out-of-memory",
+        ),
+        (RuntimeError("CUDA error: an illegal memory access was encountered\nmore"), "cuda-error"),
+        (AssertionError("Torch not compiled with CUDA enabled"), "cuda-error"),
+        (ValueError("the word CUDA in a message of the user"), "user-code"),
+        (OverdueError("a step has not ended"), "time-limit"),
+        (failure.LimitError("max_duration_s leaves no time"), "time-limit"),
+        (failure.EmptyLoaderError(), "empty-loader"),
+        (Stopped(signal.SIGTERM), "signal"),
+        (SystemExit(), "exit"),
+        (TracelockError("device: is cuda, but torch finds no GPU here"), "setup"),
+    ],
+)
+def test_causes_are_told_apart(error: BaseException, cause: str) -> None:
+    found = of_exception(error)
+    assert found.cause == cause
+    assert found.what
+    assert "\n" not in found.what
+
+
+def test_a_kill_is_lack_of_memory_only_where_the_kernel_says_so() -> None:
+    assert of_ending(signal.SIGKILL, None, [], True).cause == "out-of-memory"
+    assert of_ending(signal.SIGKILL, None, [], False).cause == "signal"
+    assert of_ending(signal.SIGSEGV, None, [], True).cause == "signal"
