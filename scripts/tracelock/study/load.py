@@ -14,7 +14,7 @@ from tracelock.runner.workloads.tables import BY_WORKLOAD
 from tracelock.study.declared import declared_settings, defined_functions, workload_source
 from tracelock.study.model import DEFAULT_ENVIRONMENT, Settings, Study, study_from
 from tracelock.study.plan import Plan, make_plan
-from tracelock.study.shape import shape_problems
+from tracelock.study.shape import shape_problems, sound_part
 from tracelock.study.source import KeyPath, Source, read_yaml
 
 
@@ -30,11 +30,12 @@ def load_study(file: Path) -> tuple[Study, Settings]:
     if not isinstance(source.value, dict):
         raise TracelockError(Problem(str(file), "is empty or no mapping; a study needs name, workload and baseline"))
     problems = shape_problems(source)
-    if problems:
+    sound = sound_part(source) if problems else source.value
+    if sound is None:
         raise TracelockError(problems)
-    study = study_from(file, source.value)
-    own, problems = _workload_settings(source, study)
-    problems += [*_setting_problems(source, study, own), *_threshold_problems(source, study)]
+    study = study_from(file, sound)
+    own, others = _workload_settings(source, study)
+    problems += [*others, *_setting_problems(source, study, own), *_threshold_problems(source, study)]
     if problems:
         raise TracelockError(problems)
     return study, default_settings(own or ())
@@ -94,9 +95,11 @@ def _workload_settings(source: Source, study: Study) -> tuple[tuple[Setting, ...
         names = defined_functions(code)
     except SyntaxError as error:
         return None, [Problem(where, f"names a file that is not Python: line {error.lineno}: {error.msg}")]
+    shipped = next((own for name, own in BY_WORKLOAD.items() if name.rpartition(":")[0] == place), None)
+    own = shipped or declared_settings(code)
     if function not in names:
-        return None, [Problem(where, f"{place} has no function {function}", nearest(function, sorted(names)))]
-    return BY_WORKLOAD.get(study.workload) or declared_settings(code), []
+        return own, [Problem(where, f"{place} has no function {function}", nearest(function, sorted(names)))]
+    return own, []
 
 
 def _setting_problems(source: Source, study: Study, own: tuple[Setting, ...] | None) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,41 @@ def shape_problems(source: Source) -> list[Problem]:
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
     errors = sorted(validator.iter_errors(source.value), key=lambda error: [str(part) for part in error.absolute_path])
     return [problem for error in errors for problem in _problems(source, error)]
+
+
+def sound_part(source: Source) -> dict[str, Any] | None:
+    """Return a study without what is wrong with its shape, so that the rest can be checked in the same pass.
+
+    None where what is left says too little: without a workload, no setting can be judged.
+    """
+    import jsonschema
+
+    value: dict[str, Any] = copy.deepcopy(source.value)
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    for error in validator.iter_errors(source.value):
+        path = list(error.absolute_path)
+        if error.validator == "additionalProperties":
+            allowed = error.schema["properties"]
+            for key in [key for key in error.instance if key not in allowed]:
+                _remove(value, [*path, key])
+        elif error.validator != "required":
+            _remove(value, path)
+    value.setdefault("name", "study")
+    value.setdefault("baseline", {})
+    workload = value.get("workload")
+    return value if isinstance(workload, dict) and "build" in workload else None
+
+
+def _remove(value: Any, path: list[str | int]) -> None:
+    """Remove a member, or the whole list in which it stands; one that an earlier fault has removed is gone."""
+    last = next((number for number, part in enumerate(path) if isinstance(part, int)), len(path))
+    path = path[:last]
+    for part in path[:-1]:
+        if not isinstance(value, dict) or part not in value:
+            return
+        value = value[part]
+    if path and isinstance(value, dict):
+        value.pop(path[-1], None)
 
 
 def _problems(source: Source, error: Any) -> Iterator[Problem]:

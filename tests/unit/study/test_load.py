@@ -135,3 +135,36 @@ def test_an_absent_file_is_one_line(tmp_path: Path) -> None:
 
 def test_foreign_tags_are_refused(write) -> None:
     assert "is not YAML" in problems_of(write("name: !!python/object/apply:os.system [true]\n"))[0]
+
+
+def test_mistakes_of_shape_names_and_values_are_told_in_one_pass(tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "name: bad\n"
+        "workload:\n"
+        "  build: tracelock.runner.workloads.mlp:biuld\n"
+        "  settings: {batch_sise: 8}\n"
+        "baseline: {num_workers: x}\n"
+        "factors:\n"
+        "  num_workers: [0, 1]\n"
+        "  pin_memry: [true]\n"
+        "  amp: []\n"
+        "repeets: 2\n"
+        "seed: x\n"
+        "timing: {warmup_steps: -1, steps: 4}\n"
+        "exclude: [{nothing: 1}]\n"
+    )
+    with pytest.raises(TracelockError) as caught:
+        load_study(file)
+    told = {str(problem).split(": ")[1] for problem in caught.value.problems}
+    assert told == {
+        "workload.build",
+        "workload.settings.batch_sise",
+        "baseline.num_workers",
+        "factors.pin_memry[0]",
+        "factors.amp",
+        "repeets",
+        "seed",
+        "timing.warmup_steps",
+        "exclude[0].nothing",
+    }
