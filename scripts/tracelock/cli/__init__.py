@@ -39,8 +39,9 @@ def build_app(wanted: Sequence[str]) -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a failure is one clear line and an exit code (2 bad input, 1 failed run)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    words, script = _apart(words)
     debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]
+    words = [*(word for word in words if word != "--debug"), *script]
     groups = _groups()
     first = words[0].replace("-", "_") if words else ""
     app = build_app([first] if first in groups else groups)
@@ -55,3 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+
+
+def _apart(words: list[str]) -> tuple[list[str], list[str]]:
+    """Return our own words, and those from ``--`` on: a command's own ``--debug`` is not ours."""
+    cut = words.index("--") if "--" in words else len(words)
+    return words[:cut], words[cut:]

@@ -37,12 +37,12 @@ class Probe(Protocol):
         ...
 
 
-def host_probe() -> Probe:
-    """Return a probe of machine and process tree: psutil where it is installed, else /proc."""
+def host_probe(pid: int | None = None) -> Probe:
+    """Return a probe of the machine and of the process tree below `pid` (this process): psutil's, else by /proc."""
     try:
-        return PsutilProbe()
+        return PsutilProbe(pid)
     except ImportError:
-        return ProcProbe()
+        return ProcProbe(pid)
 
 
 def descendants(pid: int) -> list[int]:
@@ -73,24 +73,25 @@ class PsutilProbe:
 
     columns: tuple[str, ...] = HOST_COLUMNS
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int | None = None) -> None:
         import psutil
 
         self._psutil: Any = psutil
-        self._self = psutil.Process()
+        self._pid = os.getpid() if pid is None else pid
+        self._self: Any = None
         self._known: dict[int, Any] = {}
-        self._meter = _CpuMeter()
+        self._meter = _CpuMeter(pid)
         self._cores = _CoreMeter(*self._ticks())
 
     def read(self) -> list[Value]:
         """Return one sample."""
-        tree = [self._self, *self._children()]
+        tree = [*self._root(), *self._children()]
         usage = [found for process in tree if (found := self._usage(process))]
         frequency = self._psutil.cpu_freq()
         return [
             self._cores.percent(*self._ticks()),
             self._meter.percent({process: seconds for process, seconds, _ in usage}),
-            usage[0][2],
+            usage[0][2] if usage else None,
             " ".join(str(rss) for _, _, rss in usage[1:]),
             float(frequency.current) if frequency is not None else None,
             os.getloadavg()[0],
@@ -99,15 +100,29 @@ class PsutilProbe:
     def close(self) -> None:
         """Nothing is held."""
 
+    def _root(self) -> list[Any]:
+        """Return the process that is watched, none where it has ended."""
+        try:
+            self._self = self._self or self._psutil.Process(self._pid)
+        except self._psutil.Error:
+            return []
+        return [self._self]
+
     def _children(self) -> list[Any]:
         try:
-            pids = descendants(self._self.pid)
+            pids = descendants(self._pid)
         except OSError:
-            return list(self._self.children(recursive=True))
+            return self._children_by_psutil()
         for pid in pids:
             if pid not in self._known and self._psutil.pid_exists(pid):
                 self._known[pid] = self._psutil.Process(pid)
         return [self._known[pid] for pid in pids if pid in self._known]
+
+    def _children_by_psutil(self) -> list[Any]:
+        try:
+            return [] if self._self is None else list(self._self.children(recursive=True))
+        except self._psutil.Error:
+            return []
 
     def _ticks(self) -> tuple[float, float]:
         """Return (busy, all) seconds of the machine's cores; psutil's own percentage starts anew in each thread."""
@@ -129,18 +144,19 @@ class ProcProbe:
 
     columns: tuple[str, ...] = HOST_COLUMNS
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int | None = None) -> None:
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
-        self._meter = _CpuMeter()
+        self._pid = os.getpid() if pid is None else pid
+        self._meter = _CpuMeter(pid)
         self._cores = _CoreMeter(*self._ticks())
 
     def read(self) -> list[Value]:
         """Return one sample."""
         try:
-            pids = [os.getpid(), *descendants(os.getpid())]
+            pids = [self._pid, *descendants(self._pid)]
         except OSError:
-            pids = [os.getpid()]
+            pids = [self._pid]
         usage = [found for pid in pids if (found := self._usage(pid))]
         return [
             self._cores.percent(*self._ticks()),
@@ -188,16 +204,19 @@ class _CoreMeter:
 class _CpuMeter:
     """Turns the CPU seconds of a changing set of processes into a percentage since the previous call."""
 
-    def __init__(self) -> None:
-        self._before: dict[int, float] = {os.getpid(): sum(os.times()[:2])}
+    def __init__(self, pid: int | None = None) -> None:
+        # Of another process nothing is known before its first sample.
+        self._before: dict[int, float] | None = {os.getpid(): sum(os.times()[:2])} if pid is None else None
         self._at = time.monotonic()
 
     def percent(self, seconds: dict[int, float]) -> float | None:
         """Return the CPU time of all processes by the time that passed; 100 is one core."""
         now = time.monotonic()
         passed, self._at = now - self._at, now
-        used = sum(max(0.0, spent - self._before.get(pid, 0.0)) for pid, spent in seconds.items())
-        self._before = seconds
+        before, self._before = self._before, seconds
+        if before is None:
+            return None
+        used = sum(max(0.0, spent - before.get(pid, 0.0)) for pid, spent in seconds.items())
         return round(100 * used / passed, 1) if passed > 0 else None
 
 

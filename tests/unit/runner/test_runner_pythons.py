@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "scripts" / "run_workload.py"
 RUNNER = ROOT / "scripts" / "tracelock" / "runner"
 SOURCES = [PROGRAM, *RUNNER.rglob("*.py"), *(RUNNER.parent / name for name in ("errors.py", "io.py"))]
-OPTIONAL = {"PIL", "psutil", "pynvml"}
+OPTIONAL = {"PIL", "psutil", "pynvml", "sitecustomize"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "images": {"images": 32, "image_size": 64, "crop_size": 32, "batch_size": 8},
     "mlp": {"records": 256, "item_cost": 2, "collate": "stack"},
@@ -53,7 +53,7 @@ def test_the_runner_imports_the_standard_library_torch_and_itself() -> None:
     allowed = {*sys.stdlib_module_names, "torch", "tracelock", *OPTIONAL}
     for source in SOURCES:
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in names:
                 assert name.partition(".")[0] in allowed, f"{source}: {name}"
