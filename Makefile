@@ -19,10 +19,10 @@ PYTEST_WORKERS ?= 2
 BASE := $(VENV)/.base-$(TORCH)
 DEV := $(VENV)/.dev
 
-.PHONY: help install demo envs test format lint type bench docs clean
+.PHONY: help install demo envs test test-slurm format lint type bench docs clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 12
 
 $(BASE): $(LOCKS)/base.lock $(LOCKS)/torch-$(TORCH).lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing into $(VENV) from $(LOCKS)/base.lock (torch: $(TORCH)) ..."
@@ -49,6 +49,9 @@ envs: $(BASE) ## build the environments of STUDY with conda, each once, before a
 
 test: $(DEV) ## run every test
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile
+
+test-slurm: $(DEV) ## run studies on a real SLURM, brought up here for the test (root, Debian's packages)
+	$(BIN)/python -m pytest -q tests/slurm
 
 format: $(DEV) ## rewrite the code in the house format
 	$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .

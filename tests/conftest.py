@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing on a machine with other work.
+settings.register_profile("tracelock", deadline=None)
+settings.load_profile("tracelock")
 
 ROOT = Path(__file__).resolve().parent.parent
 

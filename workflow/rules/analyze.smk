@@ -22,7 +22,9 @@ rule analyze:
     params:
         program=shown(SCRIPTS / "analyze.py"),
         thresholds=json.dumps(PLAN.study.thresholds, sort_keys=True),
-        code=code_digest("trace", "analysis", "diagnosis", "analyze.py"),
+        code=code_digest(
+            "trace", "analysis", "diagnosis", "study/run_analysis.py", "analyze.py"
+        ),
     shell:
         "python3 {params.program:q} --run {input.run:q} --thresholds {params.thresholds:q}"
         " --output {output.analysis:q} 2> {log:q}"

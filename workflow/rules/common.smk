@@ -11,6 +11,7 @@ OWN_LOCK = str(
     config.get("environment_lock") or environ.get("TRACELOCK_ENVIRONMENT_LOCK") or ""
 )
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
+MARK = {"run.json": "done", "analysis.json": "analysed"}
 TABLES = [
     f"{BASE}/tables/{name}.csv"
     for name in ("runs", "variants", "comparisons", "operators", "findings")
@@ -48,21 +49,32 @@ def snapshot_arguments(environment):
     return f"--lock {quote(shown(find_environment(ROOT, environment).lock))}{unlocked}"
 
 
+def made(file):
+    """Return `file` of every run of the plan, or, on a cluster, what says the same of its batches."""
+    if not CLUSTER:
+        return LAYOUT.runs(file)
+    return [f"{BASE}/batches/{env}/{name}.{MARK[file]}.json" for env, name in BATCHES]
+
+
 def runs_of_round(number, file):
-    """Return `file` of every run of a round; asking for them waits for the round's plan."""
+    """Return `file` of every run of a round (`made` says more); asking for them waits for the round's plan."""
     plan = read_json(Path(checkpoints.propose.get(round=number).output.plan), "plan")
+    folder = f"{BASE}/rounds/{number}"
+    if CLUSTER:
+        environments = dict.fromkeys(run["environment"] for run in plan["runs"])
+        return [f"{folder}/batches/{env}.{MARK[file]}.json" for env in environments]
     places = [
         (run["environment"], run["variant"], run["repeat"]) for run in plan["runs"]
     ]
     return [
-        f"{BASE}/rounds/{number}/runs/{env}/{variant}/{repeat}/{file}"
+        f"{folder}/runs/{env}/{variant}/{repeat}/{file}"
         for env, variant, repeat in places
     ]
 
 
 def runs_before(number, file):
     """Return `file` of every run that a round builds on."""
-    return LAYOUT.runs(file) if number == 1 else runs_of_round(number - 1, file)
+    return made(file) if number == 1 else runs_of_round(number - 1, file)
 
 
 def planned_rounds():

@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         study: StudyFile,
         results: Annotated[str, typer.Option(help="Folder of all results.")] = "results",
         profile: Annotated[Path | None, typer.Option(help="Snakemake profile; without it the local one.")] = None,
+        slurm: Annotated[bool, typer.Option("--slurm", help="Let SLURM run it: a job a batch of runs.")] = False,
     ) -> None:
         """Run a study through Snakemake; further options are Snakemake's (--use-conda, --cores, ...)."""
         from rich.console import Console
@@ -44,8 +45,11 @@ def register(app: typer.Typer) -> None:
         from tracelock.report.summary import print_summary
         from tracelock.runner.process import Stopped
         from tracelock.study.drive import RESUME, run_study
+        from tracelock.study.layout import ROOT
 
         console = Console(highlight=False, soft_wrap=True)
+        if slurm and profile is None:
+            profile = ROOT / "workflow" / "profiles" / "slurm"
         try:
             outcome = run_study(study, results, profile, context.args, console)
         except Stopped as stopped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 import socket
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from tracelock.io import schema
 from tracelock.runner.gpus import Gpu
+from tracelock.runner.job import SHARED_NODE, job_facts
 from tracelock.runner.lease import core_text
 from tracelock.runner.loop import Steps
 from tracelock.runner.measure import Measurement, Prepared
@@ -56,6 +58,7 @@ def record(around: Circumstances, prepared: Prepared, measured: Measurement, war
         "started": around.started.isoformat(),
         "ended": around.ended.isoformat(),
         "host": socket.gethostname(),
+        "cluster": job_facts(),
         "device": _device(around),
         "environment_check": around.environment_check,
         "python": platform.python_version(),
@@ -188,6 +191,8 @@ def _warnings(around: Circumstances, prepared: Prepared, measured: Measurement) 
     ):
         if steps.stopped_by:
             warnings.append(f"{steps.stopped_by} cut the {part} to {len(steps.step_ns)} of {planned} steps")
+    if os.environ.get(SHARED_NODE):
+        warnings.append("other jobs may have used this node during the run (share: node)")
     losses = measured.timed.losses() or []
     if not all(map(math.isfinite, losses)):
         warnings.append("the loss is not finite in some timed steps")

@@ -85,6 +85,7 @@ def run_row(measured: Measured, place: Environment, case: Case) -> RunRow:
         trace_quality=analysis.trace.quality if analysis else None,
         finding=analysis.findings[0].code if analysis and analysis.findings else None,
         digest=run.digest,
+        node=run.node,
         warnings=tuple(str(warning) for warning in run.warnings),
         unknown=run.unknown,
     )

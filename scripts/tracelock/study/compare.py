@@ -26,6 +26,7 @@ from tracelock.study.comparison import (
 from tracelock.study.explain import finding_rows, operator_rows
 from tracelock.study.gather import Gathered, Measured, gather
 from tracelock.study.method import method
+from tracelock.study.nodes import across_nodes
 from tracelock.study.records import PlannedVariant, read_remedies
 from tracelock.study.variants import effective
 
@@ -74,7 +75,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         findings=tuple(findings),
         operators=tuple(operators),
         remedies=read_remedies(folder),
-        unknown=results.unknown | _incomparable(cases, rows),
+        unknown=results.unknown | _incomparable(cases, rows) | across_nodes(results.measured, rows),
     )
 
 

@@ -76,6 +76,7 @@ class Study:
     thresholds: Settings = field(default_factory=dict)
     remedies: Remedies = Remedies()
     allow_unlocked: bool = False
+    cluster: Settings = field(default_factory=dict)
 
 
 def study_from(file: Path, value: dict[str, Any]) -> Study:

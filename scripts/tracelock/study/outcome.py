@@ -53,6 +53,7 @@ class RunRow:
     trace_quality: str | None
     finding: str | None
     digest: str
+    node: str | None = None  # of the cluster, where a job of a batch system made the run
     warnings: tuple[str, ...] = ()
     unknown: dict[str, str] = field(default_factory=dict)
 

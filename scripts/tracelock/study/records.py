@@ -123,8 +123,15 @@ class RunFile:
     python: str = ""
     torch: str = ""
     threads: Any = None
+    cluster: dict[str, Any] | None = None  # the batch system's job, where one made the run
     unknown: dict[str, str] = field(default_factory=dict)
     warnings: list[Any] = field(default_factory=list)
+
+    @property
+    def node(self) -> str | None:
+        """The node of the cluster that the run was made on; None where no batch system made it."""
+        node = (self.cluster or {}).get("node")
+        return None if node is None else str(node)
 
 
 @dataclass(frozen=True)

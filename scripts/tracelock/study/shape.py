@@ -19,12 +19,26 @@ def shape_problems(source: Source) -> list[Problem]:
 
     None in the locked environment of the analysis: the driver has read the same file with its schema before.
     """
+    return _faults(source, _schema())
+
+
+def section_problems(source: Source, name: str) -> list[Problem]:
+    """Return all faults of a file that holds one section of a study alone, such as a site's ``cluster``."""
+    return _faults(source, _schema()["properties"][name])
+
+
+def _schema() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    return found
+
+
+def _faults(source: Source, schema: dict[str, Any]) -> list[Problem]:
     try:
         import jsonschema
     except ImportError:  # no record of it with a hash for that environment; Snakemake brings it to every driver
         return []
 
-    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(source.value), key=lambda error: [str(part) for part in error.absolute_path])
     return [problem for error in errors for problem in _problems(source, error)]
 
@@ -137,6 +151,7 @@ _WORDS: dict[str, Callable[[Source, list[str | int], Any], Iterator[Problem]]] =
     "exclusiveMinimum": _out_of_bounds,
     "pattern": _wrong_form,
     "minItems": _empty,
+    "minLength": _empty,
     "minProperties": _empty,
     "uniqueItems": _same_twice,
 }

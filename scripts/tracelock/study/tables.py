@@ -166,6 +166,7 @@ _RUNS = (
     _column("trace_quality", "", "complete, salvaged or partial"),
     _column("finding", "", "main finding of this run's trace"),
     _column("digest", "", "digest of everything that determines the run"),
+    _column("node", "", "node of the cluster, where a job of a batch system made the run"),
     _column("warnings", "", "what the run warned of"),
 )
 
