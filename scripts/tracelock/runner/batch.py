@@ -19,11 +19,12 @@ from typing import Any, Literal
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.io import read_json, schema, write_json, write_text
 from tracelock.runner.attempt import RECORD
+from tracelock.runner.failure import EMPTY_LOADER, EXIT, FAILURE, USER_CODE
 from tracelock.runner.job import job_facts
 from tracelock.runner.process import Stopped, stoppable
 
-# Of what a failed run says of itself: trying it again changes nothing.
-_CERTAIN = ("user code", "exit", "empty loader")
+# Trying again changes nothing.
+_CERTAIN = (USER_CODE, EXIT, EMPTY_LOADER)
 _END_S = 20.0
 
 
@@ -147,7 +148,7 @@ def _is_there(record: Path, digest: str, code: str) -> bool:
 
 def _failed_for_certain(folder: Path) -> bool:
     try:
-        return json.loads((folder / "failure.json").read_text(encoding="utf-8")).get("cause") in _CERTAIN
+        return json.loads((folder / FAILURE).read_text(encoding="utf-8")).get("cause") in _CERTAIN
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -122,8 +122,8 @@ def test_a_failed_run_leaves_the_others_and_fails_the_batch_at_its_end(study: Pa
 
 def test_a_run_that_its_own_code_ended_is_not_tried_again_in_a_further_attempt(study: Path) -> None:
     fails = "(folder / 'failure.json').write_text(json.dumps({'cause': CAUSE})); sys.exit(1)"
-    say(study, "a", fails.replace("CAUSE", "'user code'"))
-    say(study, "b", fails.replace("CAUSE", "'out of memory'"))
+    say(study, "a", fails.replace("CAUSE", "'user-code'"))
+    say(study, "b", fails.replace("CAUSE", "'out-of-memory'"))
     for attempt in (1, 2):
         with pytest.raises(TracelockError):
             work_through(batch(study, attempt=attempt), study / "done.json", lambda _: None)
