@@ -17,7 +17,7 @@ from tracelock.report.trace.merge import Merged, merge
 from tracelock.report.trace.words import CAUSE_WORDS, clipped
 from tracelock.trace.columns import Int64
 
-MOST = 240_000  # rows of one page: about 3 MB of it
+MOST = 400_000  # rows of one page: about 2.5 MB of it
 
 
 def typical_and_slowest(windows: Windows) -> tuple[int | None, int | None]:
