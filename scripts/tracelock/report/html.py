@@ -16,6 +16,7 @@ from tracelock.envs.factor import EnvironmentDifference, change_rows, environmen
 from tracelock.io import write_text
 from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
+from tracelock.report.ask import script, study_data
 from tracelock.report.figures import load, names, render
 from tracelock.report.path import BestPath, best_path
 from tracelock.report.peaks import memory_source
@@ -24,6 +25,7 @@ from tracelock.study.comparison import Comparison
 from tracelock.study.overview import overview, remedy_text, settings_text, value_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_STYLES = ("report.css", "controls.css", "ask.css")
 _FILTERS: dict[str, Callable[..., Any]] = {
     "time": text.time,
     "size": text.size,
@@ -77,6 +79,7 @@ def render_report(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= _FILTERS
+    code, code_hash = script()
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
         answers=[(one, headline(comparison, one), answer_parts(comparison, one)) for one in comparison.answers],
@@ -92,7 +95,10 @@ def render_report(
         baseline_settings=next((case.settings for case in comparison.cases if case.baseline), {}),
         overhead=_overhead(comparison),
         notes=_notes(comparison),
-        css=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),  # noqa: S704  our own file
+        css=Markup("".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in _STYLES)),  # noqa: S704  our own
+        script=Markup(code),  # noqa: S704  our own
+        script_hash=code_hash,
+        study_data=study_data(comparison),
         unlocked_names=[place.name for place in comparison.environments if place.unlocked],
         version=tracelock.__version__,
         unknown=text.UNKNOWN,

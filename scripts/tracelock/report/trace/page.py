@@ -138,7 +138,7 @@ def render(files: Sequence[File], ranks: Ranks | None = None, ranks_answer: str 
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"time": numbers.time, "share": numbers.share, "clip": clipped}
-    css = _join(_REPORT / "templates" / name for name in ("report.css", "trace.css"))
+    css = _join(_REPORT / "templates" / name for name in ("report.css", "controls.css", "trace.css"))
     script = '"use strict";\n' + _join(_REPORT / "assets" / f"{name}.js" for name in _SCRIPTS)
     text = environment.get_template("trace.html.j2").render(
         files=files,
