@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,16 @@ from typing import Any
 from tracelock.errors import Problem, TracelockError, nearest
 
 _KIND_NAMES = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "a text"}
+
+
+def shortened(value: object) -> str:
+    """Return a value for a message, cut where it is long; one that nests without end is not written out first."""
+    return _REPR.repr(value)
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 60
+_REPR.maxlevel = 2
 
 
 @dataclass(frozen=True)
@@ -57,11 +68,11 @@ class Setting:
         if value is False and "off" in self.allowed:
             return "is false, expected a text: write 'off' in quotes, since YAML reads a bare off as false"
         if not self._has_kind(value):
-            return f"is {value!r}, expected {self.expected}"
+            return f"is {shortened(value)}, expected {self.expected}"
         if self.allowed and value not in self.allowed:
-            return f"is {value!r}, expected {self.expected}"
+            return f"is {shortened(value)}, expected {self.expected}"
         if self.minimum is not None and isinstance(value, (int, float)) and not value >= self.minimum:
-            return f"is {value!r}, expected {self.expected}"
+            return f"is {shortened(value)}, expected {self.expected}"
         return ""
 
     def _has_kind(self, value: object) -> bool:

@@ -92,3 +92,11 @@ def test_settings_remember_what_was_read() -> None:
 def test_an_unknown_setting_asked_for_names_the_nearest() -> None:
     with pytest.raises(TracelockError, match="did you mean 'batch_size'"):
         Settings({"batch_size": 8})["batchsize"]
+
+
+def test_a_value_in_a_message_is_short_however_it_nests() -> None:
+    value: object = "x"
+    for _ in range(40):  # 9 ** 40 members when it is written out
+        value = [value] * 9
+    for wrong in (value, "y" * 100_000, {str(number): number for number in range(10_000)}):
+        assert len(Setting("n", "int", 1, "").fault(wrong)) < 500
