@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from tracelock.errors import EXIT_FAILED, TracelockError
 from tracelock.io import write_json
@@ -113,6 +113,8 @@ def fill(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
     """Measure, write everything to the attempt's folder, and return the names of the files."""
     phase.enter(phase.STARTING)
     environment = environment_facts(request.check)
+    if spec.command:
+        return _fill_command(request, spec, attempt, environment, tell)
     threads = spec.settings.get("threads") or usable_cores()
     set_thread_variables(threads)
     with _device(spec, request.repeat, tell) as (device, lease, warnings):
@@ -147,6 +149,25 @@ def fill(request: Request, spec: Spec, attempt: Attempt, tell: Callable[[str], N
         document["profiled"]["tensorboard_trace"] = names[-1]
     write_json(attempt.work / RECORD, document)
     return names
+
+
+def _fill_command(
+    request: Request, spec: Spec, attempt: Attempt, environment: dict[str, Any], tell: Callable[[str], None]
+) -> list[str]:
+    """As `fill`, for a workload that is a command; its processes find their device as they do without us."""
+    from tracelock.runner.command.study_run import fill_command
+
+    set_thread_variables(spec.settings.get("threads") or usable_cores())
+    keys = ("experiment", "environment", "variant", "digest", "spec_digest", "seed")
+    names = {**{key: getattr(spec, key) for key in keys}, "repeat": request.repeat, "token": attempt.token}
+    what = {"study": spec.experiment, "variant": spec.variant, "repeat": request.repeat}
+    phase.enter(phase.WAITING)
+    lease = lease_device(spec.device, tell, what, spec.exclusive)
+    try:
+        phase.enter(phase.MEASURING)
+        return [*fill_command(spec, names, environment, attempt.work, tell), LOG]
+    finally:
+        lease.release()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ _TEXTS = (
     Setting("baseline", "bool", False, "whether the other variants are compared with this one"),
     Setting("device", "str", "auto", "where it runs", allowed=("auto", "cpu", "cuda")),
     Setting("exclusive", "str", "device", "what no other run may use meanwhile", allowed=("device", "machine")),
+    Setting("factors_as", "str", "flags", "how a command is told", allowed=("flags", "env", "json", "hydra")),
     Setting("seed", "int", 0, "seed of every random generator", minimum=0),
 )
 _TIMING = (
@@ -102,6 +103,8 @@ class Spec:
     settings: dict[str, Any]
     device: str
     seed: int
+    command: tuple[str, ...]
+    factors_as: str
     timing: Timing
     profiler: Profiling
     limits: Limits
@@ -128,6 +131,7 @@ def read_spec(path: Path) -> Spec:
         path=path,
         spec_digest=file_digest(path),
         settings=document["settings"],
+        command=tuple(document.get("command") or ()),
         timing=Timing(**_section(document, "timing")),
         profiler=Profiling(**_section(document, "profiler")),
         limits=Limits(**_section(document, "limits")),
@@ -141,8 +145,9 @@ def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
     """Return everything that is wrong with the document."""
-    top = {key: value for key, value in document.items() if key not in (*SECTIONS, "settings", "schema", "labels")}
-    problems = _faults(top, _TEXTS, path, (*SECTIONS, "settings", "labels"))
+    others = (*SECTIONS, "settings", "schema", "labels", "command")
+    top = {key: value for key, value in document.items() if key not in others}
+    problems = _faults(top, _TEXTS, path, (*SECTIONS, "settings", "labels", "command"))
     problems += [Problem(f"{path}: {key}", "is missing") for key in _REQUIRED if not document.get(key)]
     for name, table in SECTIONS.items():
         section = document.get(name, {})
@@ -153,7 +158,9 @@ def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
     settings = document.get("settings")
     if not isinstance(settings, dict):
         return [*problems, Problem(f"{path}: settings", f"is {settings!r}, expected a mapping")]
-    return problems + check(settings, None, f"{path}: settings")
+    # What a command leaves to its script is not known: its loader may well have workers.
+    known = {"num_workers": 1, **settings} if document.get("command") else settings
+    return problems + check(known, None, f"{path}: settings")
 
 
 def _too_few_steps(document: Mapping[str, Any], path: str) -> list[Problem]:

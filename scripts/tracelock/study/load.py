@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracelock.errors import Problem, TracelockError, nearest
+from tracelock.runner.command.factors import OUTSIDE
 from tracelock.runner.settings import STANDARD, Setting
 from tracelock.runner.settings import defaults as default_settings
 from tracelock.runner.workloads.tables import BY_WORKLOAD
@@ -34,11 +35,26 @@ def load_study(file: Path) -> tuple[Study, Settings]:
     if sound is None:
         raise TracelockError(problems)
     study = study_from(file, sound)
+    if study.command:
+        return _command_study(source, study, problems), {}
     own, others = _workload_settings(source, study)
     problems += [*others, *_setting_problems(source, study, own), *_threshold_problems(source, study)]
     if problems:
         raise TracelockError(problems)
     return study, default_settings(own or ())
+
+
+def _command_study(source: Source, study: Study, problems: list[Problem]) -> Study:
+    """Return a study of a command, checked: its script's own names of factors are not known."""
+    known = {setting.name: setting for setting in STANDARD if setting.name in OUTSIDE}
+    for path, name, value in _all_settings(study):
+        fault = known[name].fault(value) if name in known else ""
+        if fault:
+            problems.append(Problem(source.where(path), fault, known[name].meaning))
+    problems += [*_stray_rules(source, study), *_threshold_problems(source, study)]
+    if problems:
+        raise TracelockError(problems)
+    return study
 
 
 def load_plan(file: Path, environments: tuple[str, ...] | None = None) -> Plan:

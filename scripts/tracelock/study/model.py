@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -61,6 +62,8 @@ class Study:
     baseline: Settings
     description: str = ""
     workload_settings: Settings = field(default_factory=dict)
+    command: tuple[str, ...] = ()  # in place of a function: a script as it is
+    factors_as: str = "flags"
     environments: tuple[str, ...] = (DEFAULT_ENVIRONMENT,)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = None
@@ -90,4 +93,12 @@ def study_from(file: Path, value: dict[str, Any]) -> Study:
     for name in ("environments", "variants", "exclude"):
         if name in keys:
             keys[name] = tuple(keys[name])
-    return Study(file=file, workload=workload["build"], workload_settings=dict(workload.get("settings", {})), **keys)
+    command = tuple(map(str, workload.get("command", ())))
+    return Study(
+        file=file,
+        workload=shlex.join(command) if command else workload["build"],
+        workload_settings=dict(workload.get("settings", {})),
+        command=command,
+        factors_as=workload.get("factors_as", "flags"),
+        **keys,
+    )

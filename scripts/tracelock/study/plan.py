@@ -87,6 +87,7 @@ def spec(plan: Plan, variant: Variant, environment: str) -> dict[str, Any]:
     study = plan.study
     measured = {
         "workload": _portable(study),
+        **({"command": list(study.command), "factors_as": study.factors_as} if study.command else {}),
         "workload_digest": plan.workload_digest,
         "settings": variant.settings,
         "device": study.device,
@@ -161,6 +162,8 @@ def write_if_changed(path: Path, text: str) -> None:
 
 def _portable(study: Study) -> str:
     """Return the workload with a file's path relative to the working folder where it lies below it."""
+    if study.command:
+        return study.workload
     place, function = study.workload.rsplit(":", 1)
     if not place.endswith(".py"):
         return study.workload
@@ -175,6 +178,9 @@ def _workload_file(study: Study) -> Path:
 
 def _workload_digest(study: Study) -> str | None:
     """Return the digest of a workload's own file, so that an edited workload is measured again."""
+    if study.command:
+        scripts = [Path(word) for word in study.command if word.endswith((".py", ".sh")) and Path(word).is_file()]
+        return file_digest(scripts[0]) if scripts else None
     if not study.workload.rsplit(":", 1)[0].endswith(".py"):
         return None
     return file_digest(_workload_file(study))

@@ -17,6 +17,8 @@ from typing import Any
 
 from tracelock.diagnosis.propose import Proposal, propose
 from tracelock.io import digest, read_json, schema, stable_json
+from tracelock.runner.command.factors import OUTSIDE
+from tracelock.runner.settings import table
 from tracelock.study.compare import compare
 from tracelock.study.comparison import Comparison
 from tracelock.study.gather import Gathered, gather
@@ -89,7 +91,18 @@ def _proposals(base: Path, number: int, results: Gathered, start: Start) -> list
     _, analysis = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
     spec = read_json(_spec_file(start), "spec")
     tried = [variant["settings"] for before in range(1, number) for variant in _round_plan(base, before)["variants"]]
-    return propose(analysis, spec["settings"], tried)
+    if not spec.get("command"):
+        return propose(analysis, spec["settings"], tried)
+    # What the script itself has in force was seen in its process; what cannot be applied from outside is not tried.
+    seen = {name: value for name, value in analysis.settings.items() if not _standard_fault(name, value)}
+    found = propose(analysis, {**seen, **spec["settings"]}, [{**seen, **each} for each in tried])
+    return [each for each in found if set(each.settings) <= set(OUTSIDE)]
+
+
+def _standard_fault(name: str, value: Any) -> str:
+    """Return what is wrong with a standard setting, or that it is none."""
+    setting = table().get(name)
+    return "is not known" if setting is None else setting.fault(value)
 
 
 def _round_plan(base: Path, number: int) -> dict[str, Any]:

@@ -58,12 +58,12 @@ def sound_part(source: Source) -> dict[str, Any] | None:
             allowed = error.schema["properties"]
             for key in [key for key in error.instance if key not in allowed]:
                 _remove(value, [*path, key])
-        elif error.validator != "required":
+        elif error.validator not in ("required", "oneOf"):
             _remove(value, path)
     value.setdefault("name", "study")
     value.setdefault("baseline", {})
     workload = value.get("workload")
-    return value if isinstance(workload, dict) and "build" in workload else None
+    return value if isinstance(workload, dict) and {"build", "command"} & set(workload) else None
 
 
 def _remove(value: Any, path: list[str | int]) -> None:
@@ -99,6 +99,17 @@ def _missing_keys(source: Source, path: list[str | int], error: Any) -> Iterator
     key = error.message.split("'")[1]
     meaning = error.schema["properties"][key].get("description", "")
     yield Problem(source.where([*path, key]), "is missing", meaning)
+
+
+def _one_of(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
+    keys = [each["required"][0] for each in error.validator_value]
+    if not isinstance(error.instance, dict):
+        return
+    if set(keys) <= set(error.instance):
+        yield Problem(source.where([*path, keys[1]]), f"stands beside {keys[0]}, expected one of the two")
+    elif not set(keys) & set(error.instance):
+        meaning = error.schema["properties"][keys[0]].get("description", "")
+        yield Problem(source.where([*path, keys[0]]), "is missing", f"{meaning} Or {keys[1]}: a script as it is.")
 
 
 def _wrong_type(source: Source, path: list[str | int], error: Any) -> Iterator[Problem]:
@@ -144,6 +155,7 @@ def _show(value: Any) -> str:
 _WORDS: dict[str, Callable[[Source, list[str | int], Any], Iterator[Problem]]] = {
     "additionalProperties": _unknown_keys,
     "required": _missing_keys,
+    "oneOf": _one_of,
     "type": _wrong_type,
     "enum": _not_allowed,
     "minimum": _out_of_bounds,

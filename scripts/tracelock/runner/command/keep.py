@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tracelock.io import atomic_path, write_json
 from tracelock.runner.command.collect import RUN, SAMPLES, TRACE, Around, Process, document, pack_trace, write_samples
@@ -22,13 +24,21 @@ def keep(found: list[Process], around: Around, folder: Path, limit_mb: float | N
     return places
 
 
-def keep_one(process: Process, around: Around, place: Path, limit_mb: float | None = None) -> None:
-    """Write one process's files."""
+def keep_one(
+    process: Process,
+    around: Around,
+    place: Path,
+    limit_mb: float | None = None,
+    environment: Mapping[str, Any] | None = None,
+) -> None:
+    """Write one process's files; `environment` is what a study's gate says of the environment."""
     place.mkdir(parents=True, exist_ok=True)
     for name in (RUN, TRACE, SAMPLES, "analysis.json"):
         (place / name).unlink(missing_ok=True)
     trace, why = pack_trace(process, process.folder, limit_mb)
     whole = document(process, replace(around, warnings=[*around.warnings, *([why] if why else [])]), trace)
+    if environment is not None:
+        whole["environment_check"] = dict(environment)
     if trace is not None:
         trace.replace(place / TRACE)
     with atomic_path(place / SAMPLES) as temporary:

@@ -62,7 +62,7 @@ def launch(
     """
     file = Path(request.folder) / "request.json"
     file.write_text(json.dumps(asdict(request)), encoding="utf-8")
-    environment = {**environment_for(file, os.environ), **(more or {})}
+    environment = environment_for(file, {**os.environ, **(more or {})})
     try:
         return run_through(command, environment, stdout, meanwhile, limit_s)
     except OSError as error:

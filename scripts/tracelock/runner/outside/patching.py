@@ -9,13 +9,15 @@ from typing import Any
 MARK = "_tracelock"
 
 
-def wrap(owner: Any, name: str, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[], None]:
+def wrap(
+    owner: Any, name: str, around: Callable[[Callable[..., Any]], Callable[..., Any]], again: bool = False
+) -> Callable[[], None]:
     """Replace ``owner.name`` by ``around(owner.name)`` and return what undoes it.
 
-    Nothing happens where there is no such attribute, or it is ours already.
+    Nothing happens where there is no such attribute, or it is ours already, unless `again` asks for one more layer.
     """
     original = getattr(owner, name, None)
-    if original is None or getattr(original, MARK, False):
+    if original is None or (getattr(original, MARK, False) and not again):
         return lambda: None
     own = name in vars(owner)
     replaced = around(original)

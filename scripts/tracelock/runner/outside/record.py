@@ -133,7 +133,7 @@ def document(session: Session) -> dict[str, Any]:
         "memory": director.peaks,
         "losses": first_losses(session),
         "builds": session.builds,
-        "changes": session.changes,
+        "changes": list(session.changes.values()),
         "settings": settings.in_force(session),
         "notes": session.notes,
         "written_s": time.monotonic(),

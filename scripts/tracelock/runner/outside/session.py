@@ -15,6 +15,11 @@ from .tally import Tally
 from .window import device_in_use
 
 
+def plain(value: Any) -> Any:
+    """Return a value as JSON takes it."""
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+
+
 class Session:
     """Everything that is known of this process. A forked child starts anew with its first step.
 
@@ -24,7 +29,7 @@ class Session:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.builds: dict[str, list[dict[str, Any]]] = {"loaders": [], "optimizers": []}
-        self.changes: list[dict[str, Any]] = []
+        self.changes: dict[tuple[str, str], dict[str, Any]] = {}
         self.notes: list[str] = []
         self.losses: list[tuple[int, Any]] = []  # (step, loss) of the first backward passes
         self.called: int | None = None  # the optimizer whose step ran last
@@ -86,6 +91,11 @@ class Session:
             self.fail(error)
         if acted:
             self.tally.resume(time.perf_counter_ns())
+
+    def changed(self, setting: str, before: Any, after: Any, place: str | None) -> None:
+        """Note that a setting was applied from outside: where, from what to what, and how often."""
+        change = {"setting": setting, "from": plain(before), "to": plain(after), "place": place, "count": 0}
+        self.changes.setdefault((setting, str(place)), change)["count"] += 1
 
     def fail(self, error: Exception) -> None:
         """Give up with a word, and leave the script alone."""

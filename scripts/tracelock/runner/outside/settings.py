@@ -23,7 +23,8 @@ def device_facts(device: Any) -> dict[str, Any]:
 
 def in_force(session: Session) -> dict[str, Any]:
     """Return the standard settings that can be seen: of the main DataLoader, the optimizer, and the process."""
-    return {**_loading(session), **_updating(session), **_process()}
+    applied = {change["setting"]: session.request.settings[change["setting"]] for change in session.changes.values()}
+    return {**_loading(session), **_updating(session), **_process(), **applied}
 
 
 def main_loader(session: Session) -> dict[str, Any] | None:
