@@ -10,6 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
+import torch
+
+from tracelock.faults.composed.job import Job as ComposedJob
+from tracelock.faults.composed.measure import record
+from tracelock.faults.composed.plan import draw
 from tracelock.faults.files import write_run, write_samples
 from tracelock.faults.simulator import network
 from tracelock.faults.simulator.job import Data, Habits, Job, Settings, World
@@ -78,6 +83,35 @@ def _settings(**changes: Any) -> Settings:
     return replace(EASY, **changes)
 
 
+def real(fault: str, count: float = 1.0, network: str = "deep", **changes: Any) -> Write:
+    """Return a real run on this CPU with a fault of the random collection, as the runner would have left it."""
+
+    def write(folder: Path) -> list[Path]:
+        folder.mkdir(parents=True, exist_ok=True)
+        plan = replace(draw(1), network=network, depth=30, loader="cached", faults=((fault, 1.0),))
+        plan = replace(
+            plan,
+            **{
+                "width": 48,
+                "batch": 32,
+                "shapes": True,
+                "stacks": False,
+                "memory": False,
+                "optimizer": "sgd",
+                **changes,
+            },
+        )
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # threads that spin are slow where other programs want the cores
+        try:
+            record(ComposedJob(plan, {fault: count}), plan, folder, 1.0, recordings=1)
+        finally:
+            torch.set_num_threads(threads)
+        return [folder / "trace.json.gz"]
+
+    return write
+
+
 SPEAKING: dict[str, Write] = {
     "dataloader-bound": simulated(settings=_settings(num_workers=0), data=Data(sample_us=1.0)),
     "worker-startup": simulated(
@@ -112,6 +146,12 @@ SPEAKING: dict[str, Write] = {
     "step-gaps": simulated(habits=Habits(pause="checkpoint", pause_us=5000.0)),
     "throttling": simulated(clock=0.6),
     "host-stalls": simulated(habits=Habits(stalls=1.0, stall_us=15_000.0)),
+    "needless-copies": real("clones of activations", 12.0, batch=256),
+    "wrong-dtype": real("double precision"),
+    "unused-work": real("validation in each step", 6.0),
+    "anomaly-detection": real("anomaly detection", width=16),
+    "optimizer-bound": real("optimizer one by one", optimizer="adam"),
+    "python-time": real("sleep between layers", 300.0, stacks=True),
     "few-threads": on_cpu(threads=1, cores=8),
     "oversubscription": on_cpu(threads=32, cores=8),
 }

@@ -21,6 +21,7 @@ from tracelock.analysis.prepared import Prepared, prepare
 from tracelock.analysis.steps import Windows
 from tracelock.analysis.threads import threads
 from tracelock.analysis.transfers import transfers
+from tracelock.analysis.working import work
 from tracelock.trace import release
 from tracelock.trace.columns import Int64, Trace
 
@@ -79,6 +80,7 @@ def analyze_prepared(known: Prepared) -> Analysis:
         left_out={table: rows for table, rows in more.items() if rows},
         tensor_cores=cores,
         costs=costs(known) if len(trace.host) else None,
+        work=work(known) if len(trace.host) else None,
     )
 
 

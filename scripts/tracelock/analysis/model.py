@@ -17,6 +17,7 @@ from tracelock.analysis.sections import (
     MemoryPoint,
     Threads,
 )
+from tracelock.analysis.work import Work
 from tracelock.trace.columns import TraceWarning
 
 SCHEMA_VERSION = 1
@@ -45,6 +46,7 @@ __all__ = [
     "Threads",
     "TraceSection",
     "Transfer",
+    "Work",
 ]
 
 
@@ -250,4 +252,5 @@ class Analysis:
     kernels_by_operator: tuple[KernelOfOperator, ...] = ()
     tensor_cores: TensorCores | None = None  # None without kernels
     costs: Costs | None = None  # None where no step is complete
+    work: Work | None = None  # None where no step is marked and complete
     left_out: dict[str, int] = field(default_factory=dict)  # rows that a table above does not list: the cheapest ones

@@ -19,7 +19,10 @@ from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 # Frames of libraries and of the interpreter: "torch/nn/modules/module.py(1501): _call_impl", "<built-in ...>".
 _NOT_THE_USERS: Final = re.compile(
     r"^<|^nn\.Module: |(^|/)(torch|torchvision|torchaudio|numpy|PIL)/|site-packages|dist-packages|lib/python\d|"
-    r"^(threading|contextlib|multiprocessing/.*|concurrent/.*|runpy|queue|selectors|socket|pickle)(\.py)?\("
+    r"^(abc|codecs|contextlib|copy|enum|functools|genericpath|glob|gzip|hashlib|inspect|io|linecache|os|pathlib|pickle"
+    r"|posixpath|queue|random|runpy|selectors|shutil|socket|struct|subprocess|tempfile|threading|traceback|typing"
+    r"|warnings|weakref|zipfile)(\.py)?\("
+    r"|^(asyncio|collections|concurrent|ctypes|email|encodings|http|importlib|json|logging|multiprocessing|re|urllib|xml)/"
     r"|\(0\): |^tracelock/runner/(?!workloads/)"
 )
 _FRAME: Final = re.compile(r"^\S.*\(\d+\): ")

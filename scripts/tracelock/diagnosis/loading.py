@@ -9,6 +9,7 @@ from tracelock.analysis.model import Operator
 from tracelock.diagnosis.case import Case, Removal
 
 FIRST = 5  # usual waits: a first batch is waited for that long at least while workers start
+HANDOVER = 700.0  # µs: a batch of a few MB out of shared memory
 SINGLE, MULTI = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
@@ -49,7 +50,18 @@ def wait_us(case: Case) -> float:
 
 def removal(case: Case) -> Removal:
     """Return what a loader that never lets the loop wait takes out of a step."""
-    return Removal(host=wait_us(case))
+    return Removal(host=max(0.0, wait_us(case) - handover_us(case)))
+
+
+def handover_us(case: Case) -> float:
+    """Return what it takes to be handed a batch that a worker has ready, a step; 0 where that cannot be told.
+
+    The shortest wait of the recorded steps, at most `HANDOVER`: more workers do not make it shorter.
+    """
+    batches = case.analysis.loading
+    if batches is None or batches.mode != "workers" or case.has_gpu or not batches.waits:
+        return 0.0
+    return min(HANDOVER, *(each.wait_us for each in batches.waits), HANDOVER)
 
 
 def start_pauses(case: Case) -> tuple[Pause, ...]:

@@ -59,6 +59,7 @@ def main_causes(case: Case) -> list[Found]:
     found = [each for each in found if _is_worth(case, each)]
     alone = {each.rule.code: _estimate(case, Removal(), each) for each in found}
     explained = {code for each in found for code in each.rule.explains if _explains(each, code, alone)}
+    explained |= {code for each in found for code in each.cause.explains}
     return _in_order(case, [each for each in found if each.rule.code not in explained])
 
 

@@ -44,6 +44,7 @@ class Cause:
     estimate: float | None = None
     confidence: Literal["low", "medium", "high"] | None = None  # None: as the trace allows
     severity: Severity | None = None  # None: by the gain
+    explains: tuple[str, ...] = ()  # codes of causes that are this one seen from elsewhere, as the figures say here
 
 
 Examine: TypeAlias = Callable[[Case], Cause | None]

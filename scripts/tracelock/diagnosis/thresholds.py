@@ -94,6 +94,12 @@ class Thresholds:
         "with uneven work each of four ranks is last in a quarter of the steps; one that is last in three "
         "quarters is slow",
     )
+    copies_share: float = _share(
+        0.1, "layouts and gradients need some copies: in networks without a fault they take up to a twentieth of a step"
+    )
+    update_share: float = _share(
+        0.2, "an optimizer that takes parameters one by one gets faster by a third to a half: a fifth is worth that"
+    )
     exposed_communication_share: float = _share(0.1, "the limit of the TensorBoard plugin for communication")
 
 

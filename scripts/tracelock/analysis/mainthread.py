@@ -1,0 +1,86 @@
+"""The operators of the thread that trains, in order, and which part of a step each belongs to."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracelock.analysis.intervals import Mask
+from tracelock.analysis.marked import HostSteps, host_steps
+from tracelock.analysis.names import is_loading, matching
+from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.places import Places
+from tracelock.analysis.repeats import inside
+from tracelock.trace.columns import HostKind, Int64
+
+NODE = "autograd::engine::evaluate_function"
+
+
+class Part(enum.IntEnum):
+    """The part of a step that an operator belongs to."""
+
+    OWN = 0  # the user's code: forward pass, loss, logging
+    BACKWARD = 1  # a node of the graph
+    OPTIMIZER = 2
+    LOADER = 3
+
+
+@dataclass(frozen=True)
+class MainThread:
+    """The outermost operators of the complete steps on the thread that marks them, shape (n,) each."""
+
+    places: Places
+    steps: HostSteps
+    rows: Int64  # positions among the host rows
+    start: Int64  # ns
+    end: Int64
+    step: Int64
+    part: Int64
+    used: Mask  # of OWN: a node of the backward pass belongs to it
+    tracked: bool  # whether the trace has what `used` is told by
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def main_thread(places: Places) -> MainThread | None:
+    """Return the operators of the main thread, None where the trace marks no step."""
+    known, host = places.known, places.known.trace.host
+    steps = host_steps(known.windows)
+    if not len(steps):
+        return None
+    parent, texts = known.tree.parent, known.trace.texts
+    outer = places.operators & (host.track == known.windows.track) & ((parent < 0) | ~places.operators[parent])
+    rows = np.flatnonzero(outer)
+    step = steps.of(host.start[rows])
+    rows, step = rows[step >= 0], step[step >= 0]
+    part = np.zeros(len(rows), np.int64)
+    part[matching(texts, host.name[rows], is_node)] = Part.BACKWARD
+    part[inside(known.trace, known.tree, rows, _is_optimizer)] = Part.OPTIMIZER
+    part[inside(known.trace, known.tree, rows, is_loading)] = Part.LOADER
+    used, tracked = _used(places, rows)
+    start = host.start[rows]
+    return MainThread(places, steps, rows, start, start + host.duration[rows], step, part, used, tracked)
+
+
+def is_node(name: str) -> bool:
+    """Return whether a row is a node of the backward pass."""
+    return name.startswith(NODE)
+
+
+def _is_optimizer(name: str) -> bool:
+    return name.startswith("Optimizer.")
+
+
+def _used(places: Places, rows: Int64) -> tuple[Mask, bool]:
+    """Return which of `rows` hold an operator whose sequence number a node of the backward pass has."""
+    host = places.known.trace.host
+    nodes = of_kinds(host, (HostKind.OPERATOR,)) & matching(places.known.trace.texts, host.name, is_node)
+    numbers = np.unique(host.sequence[nodes & (host.sequence >= 0)])
+    numbered = np.flatnonzero(places.operators & (host.sequence >= 0) & (host.track == places.known.windows.track))
+    needed = numbered[np.isin(host.sequence[numbered], numbers)]
+    low = np.searchsorted(host.start[needed], host.start[rows])
+    high = np.searchsorted(host.start[needed], host.start[rows] + np.maximum(host.duration[rows], 1))
+    return high > low, bool(len(numbers) and len(numbered))

@@ -1,0 +1,130 @@
+"""Work whose results nothing uses, or that is done twice; told by the sequence numbers that join both passes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from tracelock.analysis.intervals import Intervals, Mask, length, union
+from tracelock.analysis.mainthread import MainThread, Part
+from tracelock.analysis.names import matching
+from tracelock.analysis.needless import has_above, named, reach, steps_of, within, worst
+from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.places import longest
+from tracelock.analysis.tensor_cores import is_eligible
+from tracelock.analysis.work import Unused, UnusedKind
+from tracelock.trace.columns import HostKind, Int64
+
+# What only counts, checks or reads: no gradient goes through it.
+_STATISTICS: Final = re.compile(
+    r"aten::(histc|histogram\w*|bincount|\w*quantile|median|nanmedian|mode|std|var|std_mean|var_mean|isnan|isinf|isfinite"
+    r"|_is_any_true|_is_all_true|any|all|is_nonzero|item|_local_scalar_dense|allclose|isclose|equal|unique\w*|_unique2"
+    r"|argmax|argmin|count_nonzero|nonzero|linalg_vector_norm|norm|topk|sort|argsort|eq|gt|lt|ge|le|ne)$"
+)
+_TOGETHER: Final = re.compile(r"_foreach_|_fused_")  # in the best form already
+_LAYER: Final = re.compile(
+    r"aten::(linear|conv[123]d|lstm|gru|scaled_dot_product_attention|layer_norm|batch_norm|group_norm|embedding)$"
+)
+_CHECK: Final = re.compile(r"aten::(isnan|_is_any_true|any|item)$")
+
+
+def unused(main: MainThread, apart: Intervals) -> tuple[Unused, ...]:
+    """Return the work that nothing uses, by kind, the longest first; statistics in the loops of `apart` are theirs."""
+    kinds: dict[UnusedKind, Unused | None] = {
+        "repeated-backward": _again(main),
+        "recomputation": _inside_nodes(main, "recomputation", _LAYER),
+        "anomaly": _inside_nodes(main, "anomaly", _CHECK),
+    }
+    if main.tracked:
+        layers, statistics = _runs(main, apart)
+        kinds |= {"forward": _spent(main, "forward", layers), "statistics": _spent(main, "statistics", statistics)}
+    return tuple(sorted((each for each in kinds.values() if each), key=lambda each: -each.host_us))
+
+
+def _runs(main: MainThread, apart: Intervals) -> tuple[list[Int64], list[Int64]]:
+    """Return stretches of operators in a row that no backward pass needs: those with layers, and mere statistics."""
+    host, texts = main.places.known.trace.host, main.places.known.trace.texts
+    names = host.name[main.rows]
+    layer = matching(texts, names, is_eligible)
+    counts = matching(texts, names, lambda name: _STATISTICS.match(name) is not None)
+    counts |= _after_backward(main) & ~matching(texts, names, lambda name: _TOGETHER.search(name) is not None)
+    counts &= ~within(apart, main.start)
+    own = (main.part == Part.OWN) & ~main.used & _trains(main)
+    breaks = np.flatnonzero((np.diff(own.astype(np.int8)) != 0) | (np.diff(main.step) != 0)) + 1
+    parts = [part for part in np.split(np.arange(len(main)), breaks) if len(part) and own[part[0]]]
+    layers = [part for part in parts if layer[part].any()]
+    rest = [part[counts[part]] for part in parts if not layer[part].any()]
+    return layers, [part for part in rest if len(part)]
+
+
+def _trains(main: MainThread) -> Mask:
+    """Return which operators lie in a step that has a backward pass: without one, forward is all there is."""
+    trains = np.zeros(len(main.steps), np.bool_)
+    trains[main.step[main.part == Part.BACKWARD]] = True
+    return trains[main.step]
+
+
+def _after_backward(main: MainThread) -> Mask:
+    """Return which operators begin after the last node of their step's backward pass."""
+    last = np.zeros(len(main.steps), np.int64)
+    nodes = main.part == Part.BACKWARD
+    np.maximum.at(last, main.step[nodes], main.end[nodes])
+    found: Mask = (last[main.step] > 0) & (main.start >= last[main.step])
+    return found
+
+
+def _spent(main: MainThread, kind: UnusedKind, parts: list[Int64]) -> Unused | None:
+    """Return stretches as one: each from its first operator to the end of its last."""
+    if not parts:
+        return None
+    rows, count = np.concatenate(parts), len(main.steps)
+    covered = union(main.start[rows], reach(main, rows))
+    return Unused(
+        kind=kind,
+        calls_per_step=len(rows) / count,
+        steps=len(np.unique(main.step[rows])),
+        host_us=length(covered) / count / 1000,
+        names=named(main, rows),
+        rows=worst(main, rows),
+    )
+
+
+def _again(main: MainThread) -> Unused | None:
+    """Return the nodes of the backward pass that ran before in the same step."""
+    host = main.places.known.trace.host
+    nodes = np.flatnonzero((main.part == Part.BACKWARD) & (host.sequence[main.rows] >= 0))
+    keys = np.stack((main.step[nodes], host.sequence[main.rows[nodes]], host.name[main.rows[nodes]]))
+    _, first = np.unique(keys, axis=1, return_index=True) if len(nodes) else (None, np.empty(0, np.intp))
+    again = np.ones(len(nodes), np.bool_)
+    again[first] = False
+    return _spent(main, "repeated-backward", [nodes[again]]) if again.any() else None
+
+
+def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) -> Unused | None:
+    """Return the outermost operators of a kind inside nodes of the backward pass."""
+    known, host = main.places.known, main.places.known.trace.host
+    wanted = of_kinds(host, (HostKind.OPERATOR,))
+    wanted &= matching(known.trace.texts, host.name, lambda name: pattern.match(name) is not None)
+    rows = np.flatnonzero(wanted & (host.track == known.windows.track))
+    rows = rows[steps_of(main, rows)]
+    is_node = np.zeros(len(host), np.bool_)
+    is_node[main.rows[main.part == Part.BACKWARD]] = True
+    if kind == "anomaly":
+        rows = rows[is_node[np.maximum(known.tree.parent[rows], 0)] & (known.tree.parent[rows] >= 0)]
+    else:
+        rows = rows[has_above(known.tree.parent, is_node, rows) & ~has_above(known.tree.parent, wanted, rows)]
+    return _directly(main, kind, rows) if len(rows) else None
+
+
+def _directly(main: MainThread, kind: UnusedKind, rows: Int64) -> Unused:
+    known, host, count = main.places.known, main.places.known.trace.host, len(main.steps)
+    return Unused(
+        kind=kind,
+        calls_per_step=len(rows) / count,
+        steps=len(np.unique(main.steps.of(host.start[rows]))),
+        host_us=length(union(host.start[rows], host.start[rows] + host.duration[rows])) / count / 1000,
+        names=tuple(dict.fromkeys(known.trace.texts[name] for name in host.name[rows].tolist()))[:3],
+        rows=main.places.host_rows(longest(host.duration, rows)),
+    )

@@ -1,0 +1,75 @@
+"""Work that training does not need, or that is done twice: a second forward pass, validation, statistics."""
+
+from __future__ import annotations
+
+from tracelock.analysis.work import Unused
+from tracelock.diagnosis import recurring
+from tracelock.diagnosis.case import Case, Removal
+from tracelock.diagnosis.measures import at, of_step, percent
+from tracelock.diagnosis.model import Remedy
+from tracelock.diagnosis.rule import Cause, Rule
+
+SPOILED = 1.1  # it drives out of the caches what the training needs next
+WORDS = {
+    "forward": "layers run that no backward pass belongs to (a second forward pass, validation, another network)",
+    "statistics": "operators that count, check or log, and neither a gradient nor the optimizer needs",
+    "repeated-backward": "the backward pass goes through the same nodes again",
+    "recomputation": "the forward pass is computed again inside the backward pass (checkpointing)",
+}
+ADVICE = {
+    "forward": "use the output that the training has already; validate every few hundred steps, in torch.no_grad()",
+    "statistics": "log every hundredth step, and all parameters in one call",
+    "repeated-backward": "add the losses and call backward() once; retain_graph=True is seldom needed",
+    "recomputation": "torch.utils.checkpoint saves memory for time: use it only for the layers that do not fit",
+}
+
+
+def examine(case: Case) -> Cause | None:
+    """Return the cause where such work reaches ``min_gain`` of the step."""
+    work = case.analysis.work
+    if work is None or case.has_gpu:
+        return None
+    found = [each for each in work.unused if each.kind in WORDS and _recurs(case, each)]
+    spent = sum(each.host_us for each in found)
+    if not found or case.gain(Removal(host=spent)) < case.limits.min_gain:
+        return None
+    main = found[0]
+    return Cause(
+        title=f"In {_how_often(case, main)} {WORDS[main.kind]}: {percent(case.share(spent) or 0.0)} of the time",
+        removal=Removal(host=min(SPOILED * spent, case.bounds.step_us)),
+        likely=Removal(host=spent),
+        share=case.share(spent),
+        evidence=tuple(
+            of_step(
+                case,
+                f"{WORDS[each.kind]}: {each.calls_per_step:,.0f} calls, {', '.join(each.names)}",
+                each.host_us,
+                each.rows,
+            )
+            for each in found[:3]
+        ),
+        remedies=tuple(
+            Remedy({}, "the step loses this work", f"{ADVICE[each.kind]}{at(each.rows)}") for each in found[:2]
+        ),
+        confidence="medium",  # what the user needs, the trace does not tell
+        explains=("step-gaps",) if main.steps < case.steps else (),
+    )
+
+
+def _recurs(case: Case, unused: Unused) -> bool:
+    return recurring.is_recurring(case, unused.steps, unused.host_us)
+
+
+def _how_often(case: Case, unused: Unused) -> str:
+    return "every step" if unused.steps >= case.steps else f"{unused.steps} of {case.steps} steps"
+
+
+RULE = Rule(
+    code="unused-work",
+    needs="operators with sequence numbers, and steps, in the trace; no device",
+    speaks="layers that no node of the backward pass belongs to, layers inside the backward pass, nodes that run twice "
+    "in a step, or operators beside training that only count, check and read reach `min_gain` of the step",
+    remedies="code: by its kind, at the user's line",
+    thresholds=("min_gain",),
+    examine=examine,
+)
