@@ -156,8 +156,13 @@ async function startStudy() {
   try {
     const about = JSON.parse(new TextDecoder().decode(await inflated("about-study")));
     window.study = new Study(document.getElementById("ask-view"), about);
-    document.querySelectorAll("section#variants table, section#operators table, details table").forEach((table) => { if (!table.closest("#ask-view")) upgrade(table); });
-    document.querySelectorAll("figure[id^=figure-]").forEach((figure) => figure.querySelector("figcaption").append(" ", svgButton(figure.id, () => [...figure.querySelectorAll("svg")].find((each) => each.getBoundingClientRect().width) || figure.querySelector("svg"))));
+    document.querySelectorAll("section#variants table, details table").forEach((table) => {
+      const around = table.closest("details");
+      if (table.closest("#ask-view")) return;
+      if (!around || around.open) upgrade(table);
+      else around.addEventListener("toggle", () => upgrade(table), { once: true });
+    });
+    document.querySelectorAll("figure[id^=figure-]").forEach((figure) => figure.querySelector("figcaption").append(" ", svgButton(figure.id, () => [...figure.querySelectorAll("svg")].find((each) => each.checkVisibility()) || figure.querySelector("svg"))));
     document.documentElement.dataset.ready = "yes";
   } catch (error) {
     document.documentElement.classList.remove("live");

@@ -25,6 +25,13 @@ PNG_DPI = 200
 ORDER = ("step_time", "breakdown", "dataloading", "device", "memory", "peak_memory")
 
 
+_NO_DATE: dict[str, dict[str, None]] = {  # bytes that depend on the content alone
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
 class FigureModule(Protocol):
     """What every module of this folder offers."""
 
@@ -62,7 +69,7 @@ def write_figures(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 def render(name: str, comparison: Comparison, width: float, kind: str, page: bool = False) -> bytes:
-    """Return a figure as ``svg`` or ``png``.
+    """Return a figure as ``svg``, ``png`` or ``pdf`` (with its fonts embedded).
 
     Parameters
     ----------
@@ -70,11 +77,10 @@ def render(name: str, comparison: Comparison, width: float, kind: str, page: boo
         For a page with type and captions of its own: letters stay text (else they are shapes, the same everywhere),
         and the caption is left out.
     """
-    own: Any = {"svg.fonttype": "none" if page else "path", "svg.hashsalt": f"{name}-{width}"}
+    own: Any = {"svg.fonttype": "none" if page else "path", "svg.hashsalt": f"{name}-{width}", "pdf.fonttype": 42}
     with house_style(), mpl.rc_context(own):
         figure = load(name).draw(comparison, width, notes=not page)
         FigureCanvasAgg(figure)
         stream = io.BytesIO()
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        figure.savefig(stream, format=kind, dpi=PNG_DPI, metadata=metadata)
+        figure.savefig(stream, format=kind, dpi=PNG_DPI, metadata=_NO_DATE[kind])
     return stream.getvalue()

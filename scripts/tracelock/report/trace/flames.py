@@ -19,25 +19,32 @@ MOST = 3000  # nodes of one graph
 
 def flames(known: Prepared) -> list[dict[str, Any]]:
     """Return the flame graphs of a trace; those of which nothing was recorded say why."""
-    trace = known.trace
-    steps = matching(trace.texts, trace.host.name, is_step)
-    called = of_kinds(trace.host, (HostKind.OPERATOR, HostKind.ANNOTATION, HostKind.RUNTIME)) & known.host & ~steps
-    frames = of_kinds(trace.host, (HostKind.PYTHON,)) & known.host
     return [
-        _graph(known, "operators, time on the host", flame(trace, known.tree, called, most=MOST), "no operators"),
+        _graph(known, "operators, time on the host", flame_of(known, "host", MOST), "no operators"),
         _graph(
             known,
             "operators, time on the device",
-            flame(trace, known.tree, called, _launched(known), MOST),
+            flame_of(known, "device", MOST),
             "no device work is linked to operators",
         ),
         _graph(
             known,
             "Python, time on the host",
-            flame(trace, nest(trace.host, (HostKind.PYTHON,)), frames, most=MOST),
+            flame_of(known, "python", MOST),
             "no Python frames were recorded (with_stack=True)",
         ),
     ]
+
+
+def flame_of(known: Prepared, of: str, most: int) -> Flame:
+    """Return the flame graph of operators by ``host`` or ``device`` time, or of ``python`` frames."""
+    trace = known.trace
+    if of == "python":
+        frames = of_kinds(trace.host, (HostKind.PYTHON,)) & known.host
+        return flame(trace, nest(trace.host, (HostKind.PYTHON,)), frames, most=most)
+    steps = matching(trace.texts, trace.host.name, is_step)
+    called = of_kinds(trace.host, (HostKind.OPERATOR, HostKind.ANNOTATION, HostKind.RUNTIME)) & known.host & ~steps
+    return flame(trace, known.tree, called, _launched(known) if of == "device" else None, most)
 
 
 def _launched(known: Prepared) -> Int64:
