@@ -20,6 +20,7 @@ baseline: {num_workers: 0}
 factors:
   num_workers: [0, 1]
 repeats: 2
+repeat_disturbed: false
 timing: {warmup_steps: 1, steps: 4}
 profiler: {wait: 0, warmup: 1, active: 2}
 limits: {max_duration_s: 60}

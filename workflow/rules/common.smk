@@ -10,6 +10,8 @@ ANALYSIS_CHECK = [f"{BASE}/envs/analysis/check.json"] if USE_CONDA else []
 OWN_LOCK = str(
     config.get("environment_lock") or environ.get("TRACELOCK_ENVIRONMENT_LOCK") or ""
 )
+# A wave at most doubles the runs, so eight are more than any study needs.
+MOST_WAVES = 8
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
 MARK = {"run.json": "done", "analysis.json": "analysed"}
 TABLES = [
@@ -72,9 +74,38 @@ def runs_of_round(number, file):
     ]
 
 
+def runs_of_wave(number, file):
+    """Return `file` of every run of a wave of further runs; asking for them waits for the wave's plan."""
+    plan = read_json(Path(checkpoints.more.get(wave=number).output[0]), "more")
+    places = [
+        (run["environment"], run["variant"], run["repeat"]) for run in plan["runs"]
+    ]
+    return [
+        f"{BASE}/runs/{env}/{variant}/{repeat}/{file}"
+        for env, variant, repeat in places
+    ]
+
+
+def runs_before_wave(number, file):
+    """Return `file` of every run that was planned before a wave."""
+    waves = [runs_of_wave(earlier, file) for earlier in range(1, number)]
+    return [*LAYOUT.runs(file), *(path for paths in waves for path in paths)]
+
+
+def all_runs(file):
+    """Return `file` of every run of the study itself: those of its plan, and those of all waves."""
+    asked = PLAN.study.repeat_disturbed or PLAN.study.precision is not None
+    if CLUSTER or not asked:  # a batch's job makes what was planned before it was sent
+        return made(file)
+    number = 1
+    while number <= MOST_WAVES and runs_of_wave(number, file):
+        number += 1
+    return runs_before_wave(number, file)
+
+
 def runs_before(number, file):
     """Return `file` of every run that a round builds on."""
-    return made(file) if number == 1 else runs_of_round(number - 1, file)
+    return all_runs(file) if number == 1 else runs_of_round(number - 1, file)
 
 
 def planned_rounds():

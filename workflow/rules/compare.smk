@@ -9,8 +9,8 @@ rule compare:
     """Compare the variants with the baseline."""
     input:
         plan=f"{BASE}/plan.json",
-        runs=made("run.json"),
-        analyses=made("analysis.json"),
+        runs=lambda wildcards: all_runs("run.json"),
+        analyses=lambda wildcards: all_runs("analysis.json"),
         checks=LAYOUT.environments("check.json"),
         remedies=[f"{BASE}/remedies.json"] if PLAN.study.remedies.test else [],
     output:

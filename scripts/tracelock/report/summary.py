@@ -136,7 +136,7 @@ def _notes(comparison: Comparison) -> list[str]:
             notes.append(f"{UNLOCKED} UNLOCKED: {place.name} {place.note}.")
     for run in comparison.disturbed():
         where = f"{run.environment}/{run.variant}/{run.repeat}"
-        notes.append(f"disturbed: {where} took {run.relative:.1f} times as long as the median of its variant")
+        notes.append(f"disturbed: {where}: {comparison.disturbance(run)}")
     for lost in comparison.missing:
         log = f"; log: {lost.log}" if lost.log else ""
         notes.append(f"missing: {lost.environment}/{lost.variant}/{lost.repeat}: {lost.reason}{log}")

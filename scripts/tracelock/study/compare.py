@@ -23,10 +23,12 @@ from tracelock.study.comparison import (
     Metric,
     RemedyRow,
 )
+from tracelock.study.disturbed import cores_of, disturbance
 from tracelock.study.explain import finding_rows, operator_rows
 from tracelock.study.gather import Gathered, Measured, gather
 from tracelock.study.method import method
 from tracelock.study.nodes import across_nodes
+from tracelock.study.outcome import Environment, RunRow
 from tracelock.study.records import PlannedVariant, read_remedies
 from tracelock.study.variants import effective
 
@@ -69,7 +71,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         answers=tuple(_answers(results, cases, rows, findings)),
         cases=tuple(cases),
         comparisons=tuple(rows),
-        runs=tuple(run_row(one, by_name[one.run.environment], by_key[_key(one)]) for one in results.measured),
+        runs=tuple(_run_row(folder, one, by_name[one.run.environment], by_key[_key(one)]) for one in results.measured),
         missing=results.missing,
         excluded=results.excluded,
         findings=tuple(findings),
@@ -77,6 +79,12 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         remedies=read_remedies(folder),
         unknown=results.unknown | _incomparable(cases, rows) | across_nodes(results.measured, rows),
     )
+
+
+def _run_row(folder: Path, one: Measured, place: Environment, case: Case) -> RunRow:
+    """Return the row of a run, marked where what was sampled beside it shows that it had no quiet machine."""
+    where = folder.joinpath("runs", one.run.environment, one.run.variant, str(one.run.repeat))
+    return replace(run_row(one, place, case), disturbed=disturbance(where, cores_of(folder, one.run.environment)))
 
 
 def _key(measured: Measured) -> tuple[str, str]:

@@ -235,11 +235,18 @@ class Comparison:
         return [row for row in self.operators if (row.environment, row.variant) == case.key]
 
     def disturbed(self) -> list[RunRow]:
-        """Return the runs that took much longer than the others of their case: the machine was not theirs alone."""
-        counts = {case.key: case.runs for case in self.cases}
-        return [
-            run for run in self.runs if counts[run.environment, run.variant] > 2 and (run.relative or 0.0) > DISTURBED
-        ]
+        """Return the runs that did not have the machine to themselves, by its samples or by how long they took."""
+        return [run for run in self.runs if run.disturbed or self.took_long(run)]
+
+    def took_long(self, run: RunRow) -> bool:
+        """Return whether a run took much longer than the two others or more of its case."""
+        count = next(case.runs for case in self.cases if case.key == (run.environment, run.variant))
+        return count > 2 and (run.relative or 0.0) > DISTURBED
+
+    def disturbance(self, run: RunRow) -> str:
+        """Return what is known of what disturbed a run."""
+        long = f"took {run.relative or 0:.1f} times the median of its variant" if self.took_long(run) else ""
+        return "; ".join(part for part in (run.disturbed, long) if part)
 
     def findings_of(self, case: Case) -> list[FindingRow]:
         """Return the findings of a case, the main one first."""

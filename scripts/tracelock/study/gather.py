@@ -12,7 +12,7 @@ from tracelock.diagnosis.model import Diagnosed
 from tracelock.errors import TracelockError
 from tracelock.io import read_json
 from tracelock.study.outcome import Environment, ExcludedRun, MissingRun
-from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run
+from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run, read_waves
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ def _missing(
 ) -> Iterator[MissingRun]:
     found = {(one.run.environment, one.run.variant, one.run.repeat) for one in measured}
     refused = {(one.environment, one.variant, one.repeat): one.reason for one in excluded}
-    for planned in plan.runs:
+    variants = {variant.id for variant in plan.variants}
+    waves = [run for run in read_waves(folder) if run.variant in variants and run.environment in plan.environments]
+    for planned in (*plan.runs, *waves):
         where = (planned.environment, planned.variant, planned.repeat)
         if where in found:
             continue

@@ -75,6 +75,9 @@ class Study:
     timing: Timing = Timing()
     profiler: Profiler = Profiler()
     limits: Limits = Limits()
+    precision: str | None = None  # "3 %": how narrow the interval of each ratio is to become
+    max_repeats: int = 10  # of a variant, where `precision` asks for more
+    repeat_disturbed: bool = True
     expected_run_s: float | None = None
     thresholds: Settings = field(default_factory=dict)
     remedies: Remedies = Remedies()

@@ -56,6 +56,7 @@ class RunRow:
     node: str | None = None  # of the cluster, where a job of a batch system made the run
     warnings: tuple[str, ...] = ()
     unknown: dict[str, str] = field(default_factory=dict)
+    disturbed: str | None = None  # what was sampled beside it and disturbed it
 
 
 @dataclass(frozen=True)

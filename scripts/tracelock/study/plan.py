@@ -139,6 +139,9 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "limits": asdict(study.limits),
         "thresholds": study.thresholds,
         "remedies": asdict(study.remedies),
+        "precision": None if study.precision is None else float(study.precision.rstrip("% ")) / 100,
+        "max_repeats": study.max_repeats,
+        "repeat_disturbed": study.repeat_disturbed,
         "allow_unlocked": study.allow_unlocked,
         "expected_s": plan.expected_s,
     }

@@ -67,9 +67,21 @@ class Board:
     def news(self) -> list[str]:
         """Return what to call the runs that have been done since the last call."""
         self._add_rounds()
+        self._add_more()
         fresh = [path for path in self.waiting if path not in self.done and path.is_file()]
         self.done.update(fresh)
         return [self.waiting[path] for path in fresh]
+
+    def _add_more(self) -> None:
+        base = Path(self.layout.base)
+        for file in sorted(base.glob("more/*.json")):
+            try:
+                wave = read_json(file, "more")
+            except TracelockError:  # taken away at this moment, to be made again
+                continue
+            for run in wave["runs"]:
+                place = base.joinpath("runs", run["environment"], run["variant"], str(run["repeat"]), "run.json")
+                self.waiting.setdefault(place, f"{run['variant']} ({run['repeat']}; {run['why']})")
 
     def _add_rounds(self) -> None:
         for file in sorted(Path(self.layout.base).glob("rounds/*/plan.json")):

@@ -200,6 +200,15 @@ def read_plan(folder: Path) -> PlanFile:
     return _read(path, "plan", PlanFile)
 
 
+def read_waves(folder: Path) -> list[PlannedRun]:
+    """Read the runs that were made beside the plan: ``more/<n>.json``."""
+    return [
+        PlannedRun(run["environment"], run["variant"], run["repeat"], run["order"])
+        for file in sorted((folder / "more").glob("*.json"))
+        for run in read_json(file, "more")["runs"]
+    ]
+
+
 def read_run(path: Path) -> RunFile:
     """Read a ``run.json``."""
     return _read(path, "run", RunFile)

@@ -152,6 +152,7 @@ _RUNS = (
     _column("steps", "", "timed steps"),
     _column("step_us", "µs", "duration of the timed part (without the profiler) divided by its steps"),
     _column("relative", "", "`step_us` divided by the median of its variant; above 1.5 the run was disturbed"),
+    _column("disturbed", "", "what else used the machine, by the samples beside the run"),
     _column("median_step_us", "µs", "median of the timed steps"),
     _column("samples", "", "samples in the timed steps"),
     _column("throughput_per_s", "1/s", "samples a second in the timed part"),
