@@ -1,7 +1,7 @@
 """tracelock: evidence for why a PyTorch training job is slow, that a colleague can repeat.
 
-`read_trace`, `analyze` and `frames` are loaded when they are asked for, so that the command line starts fast and the
-runner can import its part of the package where numpy is not installed.
+`read_trace`, `analyze`, `frames` and `load_study` are loaded when they are asked for, so that the command line starts
+fast and the runner can import its part of the package where numpy is not installed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tracelock.analysis import analyze
     from tracelock.analysis.frames import frames
+    from tracelock.study.frames import load_study
     from tracelock.trace import read_trace
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "analyze", "frames", "read_trace"]
+__all__ = ["__version__", "analyze", "frames", "load_study", "read_trace"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,6 +28,10 @@ def __getattr__(name: str) -> Any:
         from tracelock.analysis.frames import frames
 
         return frames
+    if name == "load_study":
+        from tracelock.study.frames import load_study
+
+        return load_study
     if name == "read_trace":
         from tracelock.trace import read_trace
 

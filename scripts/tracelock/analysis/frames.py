@@ -42,18 +42,29 @@ def frames(source: Analysis | Trace) -> dict[str, pd.DataFrame]:
     return {name: _rows(rows) for name, rows in tables.items() if isinstance(rows, tuple)}
 
 
-def _pandas() -> Any:
+def require_pandas() -> Any:
+    """Return pandas.
+
+    Raises
+    ------
+    TracelockError
+        If it is not installed.
+    """
     try:
         import pandas as pd
     except ImportError:
         raise TracelockError(
-            Problem("frames", "needs pandas, which is not installed", "pip install 'tracelock[pandas]'")
+            Problem(
+                "frames",
+                "needs pandas, which is not installed",
+                "pip install pandas, into the environment of tracelock",
+            )
         ) from None
     return pd
 
 
 def _rows(rows: Sequence[Any]) -> pd.DataFrame:
-    frame: pd.DataFrame = _pandas().DataFrame([dict(_flat(row)) for row in rows])
+    frame: pd.DataFrame = require_pandas().DataFrame([dict(_flat(row)) for row in rows])
     return frame
 
 
@@ -67,7 +78,7 @@ def _flat(row: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _columns(trace: Trace, table: str) -> pd.DataFrame:
-    pandas, rows = _pandas(), getattr(trace, table)
+    pandas, rows = require_pandas(), getattr(trace, table)
     columns: dict[str, Any] = {each.name: getattr(rows, each.name) for each in fields(rows)}
     for column in TEXTS:
         if column in columns:

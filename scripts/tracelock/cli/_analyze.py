@@ -19,6 +19,7 @@ from tracelock.analysis.ranks import Ranks, compare_ranks
 from tracelock.analysis.selection import only_step
 from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
 from tracelock.cli._progress import reading
+from tracelock.cli._quiet import quiet
 from tracelock.diagnosis import Diagnosed, diagnose
 from tracelock.diagnosis.recorded import Recorded, recorded_beside
 from tracelock.errors import EXIT_BAD_INPUT, TracelockError
@@ -119,10 +120,14 @@ def _compare(outcome: _Outcome) -> Ranks | None:
     if len(outcome.ranks) < 2:
         return None
     try:
-        return compare_ranks(outcome.ranks)
+        ranks = compare_ranks(outcome.ranks)
+        if ranks is not None:
+            return ranks
+        print("tracelock: note: not compared: no file says its rank, and they share no collective", file=sys.stderr)
     except TracelockError as error:
         _complain(error, "note: not compared as ranks of one job: ")
-        return None
+    print("tracelock: note: to see what differs between two traces: tracelock compare A B", file=sys.stderr)
+    return None
 
 
 def _complain(error: TracelockError, kind: str = "error: ") -> None:
@@ -131,6 +136,10 @@ def _complain(error: TracelockError, kind: str = "error: ") -> None:
 
 
 def _show(request: Request, found: Sequence[Diagnosed], ranks: Ranks | None) -> None:
+    if quiet():
+        told = [(each.trace.file, each.verdict) for each in found]
+        print("\n".join(verdict if len(told) == 1 else f"{file}: {verdict}" for file, verdict in told))
+        return
     from rich.console import Console
 
     from tracelock.cli._show import show, show_ranks

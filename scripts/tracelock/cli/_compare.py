@@ -16,6 +16,7 @@ from tracelock.analysis.difference import ROLE, Change
 from tracelock.cli import _format as fmt
 from tracelock.cli._grid import Section, grid, more
 from tracelock.cli._progress import reading
+from tracelock.cli._quiet import quiet
 from tracelock.cli._show import _section
 from tracelock.cli._tables import PARTS
 from tracelock.diagnosis import Diagnosed, diagnose
@@ -55,6 +56,8 @@ def run(request: Request) -> int:
         sys.stdout.write(stable_json({"schema": schema("pair"), "gate": gate, **msgspec.to_builtins(pair)}))
     elif request.markdown:
         sys.stdout.write(markdown(pair, request.top, failed, limit))
+    elif quiet():
+        print(headline(pair))
     else:
         _show(pair, request.top, failed, limit)
     return EXIT_FAILED if failed else 0

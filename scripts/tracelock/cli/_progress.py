@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tracelock.cli._quiet import quiet
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -26,7 +28,7 @@ class Reading:
 
     def __call__(self, done: int, whole: int) -> None:
         now = time.monotonic()
-        if now - self.begun < QUIET_S:
+        if quiet() or now - self.begun < QUIET_S:
             return
         if sys.stderr.isatty():
             self._draw(done, whole)

@@ -42,12 +42,13 @@ def register(app: typer.Typer) -> None:
         """Run a study through Snakemake; further options are Snakemake's (--use-conda, --cores, ...)."""
         from rich.console import Console
 
+        from tracelock.cli._quiet import quiet
         from tracelock.report.summary import print_summary
         from tracelock.runner.process import Stopped
         from tracelock.study.drive import RESUME, run_study
         from tracelock.study.layout import ROOT
 
-        console = Console(highlight=False, soft_wrap=True)
+        console = Console(highlight=False, soft_wrap=True, quiet=quiet())
         if slurm and profile is None:
             profile = ROOT / "workflow" / "profiles" / "slurm"
         try:
@@ -56,5 +57,5 @@ def register(app: typer.Typer) -> None:
             console.print(f"{stopped}; finished runs are kept. To go on: {RESUME}", markup=False)
             raise typer.Exit(128 + stopped.number) from None
         if (outcome.folder / "comparison.json").is_file():
-            print_summary(outcome.folder, console)
+            print_summary(outcome.folder, Console(highlight=False, soft_wrap=True), brief=quiet())
         raise typer.Exit(outcome.exit_code)

@@ -19,16 +19,22 @@ from tracelock.study.overview import Line, overview, value_text
 _COLORS = {"faster": "green", "slower": "red"}
 
 
-def print_summary(folder: Path, console: Console | None = None) -> None:
+def print_summary(folder: Path, console: Console | None = None, brief: bool = False) -> None:
     """Print what a study came to.
 
     Parameters
     ----------
     folder
         The results folder, with its comparison.json.
+    brief
+        Print the answer and the place of the report alone.
     """
     console = console or Console(highlight=False)
     found = document.read(folder / "comparison.json")
+    if brief:
+        _print_answers(found, console)
+        console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
+        return
     lines = overview(found)
     table = _table(found, lines, wide=True)
     unbounded = console.options.update(max_width=10_000)
@@ -39,14 +45,18 @@ def print_summary(folder: Path, console: Console | None = None) -> None:
         for text in _findings(lines):
             console.print(escape(text))
         console.print()
-    for answer in found.answers:
-        place = f"{answer.environment}: " if len(found.answers) > 1 else ""
-        console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
+    _print_answers(found, console)
     for line in _remedies(found):
         console.print(escape(line))
     for note in _notes(found):
         console.print(escape(note))
     console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
+
+
+def _print_answers(found: Comparison, console: Console) -> None:
+    for answer in found.answers:
+        place = f"{answer.environment}: " if len(found.answers) > 1 else ""
+        console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
 
 
 def _table(comparison: Comparison, lines: Sequence[Line], wide: bool) -> Table:

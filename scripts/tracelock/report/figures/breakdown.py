@@ -31,8 +31,8 @@ _LOOKS = {key: look for key, (_, look) in PARTS.items()}
 def caption(comparison: Comparison) -> str:
     """Return what is drawn."""
     return (
-        "Mean profiled step of all analysed traces of a variant, divided exclusively; it includes what the profiler "
-        "costs. Parts of less than 0.4 % of every step are not in the legend. Bold: baseline."
+        "Mean profiled step of all analysed traces of a variant, each moment counted once; it includes what the "
+        "profiler costs. Parts of less than 0.4 % of every step are not in the legend. Bold: baseline."
     )
 
 
