@@ -11,6 +11,7 @@ from tracelock.analysis.document import read as read_analysis
 from tracelock.diagnosis.model import Diagnosed
 from tracelock.errors import TracelockError
 from tracelock.io import read_json
+from tracelock.study.failures import failure_line, failure_of
 from tracelock.study.outcome import Environment, ExcludedRun, MissingRun
 from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run, read_waves
 
@@ -137,9 +138,17 @@ def _missing(
         if where in found:
             continue
         log = folder.joinpath("runs", *map(str, where), "log.txt")
-        reason = refused.get(where) or ("failed" if log.is_file() else "was not made")
+        reason = refused.get(where) or _why_missing(log)
         mark = marks.get(planned.environment)
         yield MissingRun(*where, mark, reason, log.relative_to(folder).as_posix() if log.is_file() else None)
+
+
+def _why_missing(log: Path) -> str:
+    """Return why a run has no result: its failure with exception, file and line, as far as it is known."""
+    failure = failure_of(log.with_name("run.json"))
+    if failure:
+        return f"failed: {failure_line(failure)}"
+    return "failed" if log.is_file() else "was not made"
 
 
 def _environment(folder: Path, name: str) -> Environment:
