@@ -6,6 +6,7 @@ fast and the runner can import its part of the package where numpy is not instal
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,21 +20,16 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "analyze", "frames", "load_study", "read_trace"]
 
 
+# By name, not by import statements: nothing below may depend on what stands above it because of this page.
+_FROM = {
+    "analyze": "tracelock.analysis",
+    "frames": "tracelock.analysis.frames",
+    "load_study": "tracelock.study.frames",
+    "read_trace": "tracelock.trace",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "analyze":
-        from tracelock.analysis import analyze
-
-        return analyze
-    if name == "frames":
-        from tracelock.analysis.frames import frames
-
-        return frames
-    if name == "load_study":
-        from tracelock.study.frames import load_study
-
-        return load_study
-    if name == "read_trace":
-        from tracelock.trace import read_trace
-
-        return read_trace
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_FROM[name]), name)
