@@ -59,7 +59,7 @@ def on_cpu(threads: int, cores: int, operator_us: float = 900.0) -> Write:
     """Return a run on the CPU whose steps are one large product each."""
 
     def write(folder: Path) -> list[Path]:
-        events = [row for number in range(5) for row in _step(number, operator_us)]
+        events = [row for number in range(8) for row in _step(number, operator_us)]
         trace = folder / "trace.json.gz"
         trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
         timed = {"step_us": [1000.0] * 8, "loading_us": [0.0] * 8, "epoch_starts": [], "steps": 8}
@@ -76,7 +76,10 @@ def _step(number: int, operator_us: float) -> list[dict[str, Any]]:
     at = 1000.0 * number
     lane = {"ph": "X", "pid": 9, "tid": 9}
     step = {**lane, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": at, "dur": 1000.0}
-    return [step, {**lane, "cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": operator_us}]
+    small = [
+        {**lane, "cat": "cpu_op", "name": "aten::relu", "ts": at + 920 + 5 * call, "dur": 2.0} for call in range(9)
+    ]
+    return [step, {**lane, "cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": operator_us}, *small]
 
 
 def _settings(**changes: Any) -> Settings:

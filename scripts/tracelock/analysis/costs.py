@@ -102,6 +102,7 @@ class Repetition:
     in_loader: bool
     in_optimizer: bool
     rows: tuple[TraceRow, ...]
+    between_us: float = 0.0  # from each call to the next of the loop: the Python that goes with it
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
 PERIODS = (1, 2, 3)  # operators of one turn of a loop
+LONGEST_GAP = 200_000  # ns: what a turn of a loop has around its operators
 SHORTEST_RUN = 16  # turns in a row that make a loop: fewer layers in a row are a small network's own
 
 
@@ -36,8 +37,10 @@ def repetitions(places: Places, steps: HostSteps) -> tuple[Repetition, ...]:
     groups: dict[tuple[str, bool, bool], list[int]] = {}
     for row, *place in zip(rows.tolist(), loading.tolist(), updating.tolist(), strict=True):
         groups.setdefault((trace.texts[trace.host.name[row]], place[0], place[1]), []).append(row)
-    device_ns = device_time(places)
-    found = [_repetition(places, np.array(each), key, device_ns, len(steps)) for key, each in groups.items()]
+    device_ns, between_ns = device_time(places), _between(trace, rows)
+    found = [
+        _repetition(places, np.array(each), key, (device_ns, between_ns), len(steps)) for key, each in groups.items()
+    ]
     return tuple(sorted(found, key=lambda repetition: -repetition.host_us))
 
 
@@ -107,7 +110,24 @@ def device_time(places: Places) -> Int64:
     return total
 
 
-def _repetition(places: Places, rows: Int64, key: tuple[str, bool, bool], device_ns: Int64, steps: int) -> Repetition:
+def _between(trace: Trace, rows: Int64) -> Int64:
+    """Return for each host row of `rows` the time to the next of them on its thread, 0 for all others; ns.
+
+    A gap longer than `LONGEST_GAP` is no turn of a loop: what is between two loops belongs to neither.
+    """
+    host, between = trace.host, np.zeros(len(trace.host), np.int64)
+    order = rows[np.lexsort((host.start[rows], host.track[rows]))]
+    if len(order) > 1:
+        gap = host.start[order[1:]] - (host.start[order[:-1]] + host.duration[order[:-1]])
+        same = (host.track[order[1:]] == host.track[order[:-1]]) & (gap > 0) & (gap <= LONGEST_GAP)
+        between[order[:-1]] = np.where(same, gap, 0)
+    return between
+
+
+def _repetition(
+    places: Places, rows: Int64, key: tuple[str, bool, bool], times: tuple[Int64, Int64], steps: int
+) -> Repetition:
+    device_ns, between_ns = times
     duration = places.known.trace.host.duration
     host_ns = int(duration[rows].sum())
     return Repetition(
@@ -119,4 +139,5 @@ def _repetition(places: Places, rows: Int64, key: tuple[str, bool, bool], device
         in_loader=key[1],
         in_optimizer=key[2],
         rows=places.host_rows(longest(duration, rows)),
+        between_us=int(between_ns[rows].sum()) / steps / 1000,
     )

@@ -11,6 +11,9 @@ from pathlib import Path
 from tracelock.errors import Problem, TracelockError
 from tracelock.faults.collection import Told, ask_all, cases, parse_seeds, wanted
 from tracelock.faults.grade import Answer, grade
+from tracelock.faults.pairgrade import PairAnswer, ask_pairs
+from tracelock.faults.pairreport import pairs_document, pairs_tables
+from tracelock.faults.pairs import pairs
 from tracelock.faults.peers import Advice
 from tracelock.faults.real import answers as real_answers
 from tracelock.faults.report import bounds_held, document, matrix, peers_table
@@ -47,6 +50,20 @@ def run(request: Request) -> None:
         print(json.dumps(found, ensure_ascii=False, allow_nan=False))
     else:
         _show(request.seeds, answers, advice, real)
+
+
+def run_pairs(seeds: str, jobs: int, *, as_json: bool) -> None:
+    """Draw jobs with two faults, ask about them, and print what came of it."""
+    chosen = parse_seeds(seeds)
+    answers: list[PairAnswer] = []
+    for number, told in enumerate(ask_pairs(chosen, jobs), 1):
+        answers += told
+        named = f"{told[0].family} ({told[0].seed}): {', '.join(told[0].found)}" if told else "no case"
+        print(f"{number}/{len(chosen) * len(tuple(pairs()))} {named}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(pairs_document(seeds, answers), ensure_ascii=False, allow_nan=False))
+    else:
+        print(pairs_tables(seeds, answers))
 
 
 def _real(folder: Path) -> list[Answer]:

@@ -23,6 +23,9 @@ PeersOption = Annotated[bool, typer.Option("--peers", help="Give the cases to th
 GpuIdleOption = Annotated[
     Path | None, typer.Option("--gpu-idle", metavar="FILE", help="The program gpu-idle, in an environment of its own.")
 ]
+PairsOption = Annotated[
+    bool, typer.Option("--pairs", help="Grade jobs with two faults instead, in full and in poorer recordings.")
+]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that draw cases.")]
 
 
@@ -30,7 +33,7 @@ def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
 
     @app.command()
-    def faults(
+    def faults(  # noqa: PLR0913, PLR0917 - options of a command line
         json: JsonOption = False,
         seeds: SeedsOption = "10000:10005",
         family: FamilyOption = None,
@@ -38,8 +41,12 @@ def register(app: typer.Typer) -> None:
         peers: PeersOption = False,
         gpu_idle: GpuIdleOption = None,
         jobs: JobsOption = 1,
+        pairs: PairsOption = False,
     ) -> None:
         """Grade the diagnosis: simulated faults and healthy jobs with known truth, and real ones on this CPU."""
-        from tracelock.cli._faults import Request, run
+        from tracelock.cli._faults import Request, run, run_pairs
 
+        if pairs:
+            run_pairs(seeds, jobs, as_json=json)
+            return
         run(Request(seeds, tuple(family or ()), real, peers or gpu_idle is not None, gpu_idle, jobs, json))

@@ -42,7 +42,9 @@ def diagnose(
     """
     in_force = dict((run or {}).get("settings", {}) if settings is None else settings)
     case = Case(analysis, in_force, run, samples, thresholds or Thresholds(), ranks)
-    findings = [each.finding(case) for each in main_causes(case)] or [no_bottleneck(case)]
+    causes = main_causes(case)
+    findings = [each.finding(case, [other for other in causes if other is not each]) for each in causes]
+    findings = findings or [no_bottleneck(case)]
     kept = {part.name: getattr(analysis, part.name) for part in fields(Analysis)}
     return Diagnosed(**kept, findings=tuple(findings), verdict=_verdict(findings), settings=in_force)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import fmean, median
 
 from tracelock.analysis.costs import Pause
@@ -10,6 +11,8 @@ from tracelock.diagnosis.case import Case, Removal
 
 FIRST = 5  # usual waits: a first batch is waited for that long at least while workers start
 HANDOVER = 700.0  # µs: a batch of a few MB out of shared memory
+WAITS = 0.05  # of the step: a host that waits for its device that long is not ahead of it
+ONCE = 0.5  # of the mean: less than that is left without the worst step, which then decides it
 SINGLE, MULTI = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
@@ -49,8 +52,38 @@ def wait_us(case: Case) -> float:
 
 
 def removal(case: Case) -> Removal:
-    """Return what a loader that never lets the loop wait takes out of a step."""
-    return Removal(host=max(0.0, wait_us(case) - handover_us(case)))
+    """Return what a loader that never lets the loop wait takes out of a step at most.
+
+    A host that loads comes late to the copies of its batches, which then hide behind no kernel: those may go, too.
+    """
+    copies = [each for each in (case.costs.copies if case.costs else ()) if each.kind == "HtoD"]
+    shown = (max(each.waiting_us, each.exposed_us if each.beside_kernels else 0.0) for each in copies)
+    hidden = sum(min(each.device_us, time) for each, time in zip(copies, shown, strict=True))
+    return Removal(host=max(0.0, wait_us(case) - handover_us(case)), waiting=hidden)
+
+
+def likely(case: Case) -> Removal:
+    """Return what a better loader is expected to take out of a step, without a worst step that is most of it."""
+    whole = max(0.0, min(wait_us(case), _uncovered_us(case)) - handover_us(case))
+    timed = case.timed("loading_us")
+    waits = timed or [each.wait_us for each in (case.analysis.loading.waits if case.analysis.loading else ())]
+    scale = case.inflation if timed and not case.has_gpu else 1.0  # measured by the clock, not by the profiler
+    if len(waits) < max(2.0, case.limits.confident_steps) or not sum(waits):
+        return Removal(host=whole * scale)
+    rest = (sum(waits) - max(waits)) / (len(waits) - 1)
+    once = rest < ONCE * fmean(waits)
+    return Removal(host=whole * scale * (rest / fmean(waits) if once else 1.0))
+
+
+def _uncovered_us(case: Case) -> float:
+    """Return the loading of a step that no device works beside, where the host waits for the device elsewhere.
+
+    What the device works meanwhile is waited for later instead, once the loader is faster.
+    """
+    share, step = case.analysis.step.dataloader_share, case.bounds.step_us
+    if share is None or not case.has_gpu or case.bounds.waiting_us < WAITS * step:
+        return math.inf
+    return share * step
 
 
 def handover_us(case: Case) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracelock.diagnosis.case import Case, Removal
-from tracelock.diagnosis.measures import confidence, severity
+from tracelock.diagnosis.confidence import Level, level
+from tracelock.diagnosis.measures import severity
 from tracelock.diagnosis.model import Evidence, Finding
 from tracelock.diagnosis.rule import Cause, Rule, all_rules
 from tracelock.diagnosis.trust import is_doubtful, withheld
 
-EXPECTED = 0.5  # of `min_gain`: what a bound allows, but nothing is expected to bring, is not shown
+EXPECTED = 0.8  # of `min_gain`: what a bound allows, but nothing is expected to bring, is not shown
+LEAST = 0.01  # of the whole step
 LITTLE = 0.05  # of the step
 MOST = 0.6  # of the estimate: what accounts for less of it is one reason of several
 
@@ -25,8 +27,8 @@ class Found:
     gain: float | None
     estimate: float | None = None  # beyond the causes before it
 
-    def finding(self, case: Case) -> Finding:
-        """Return it as the document has it."""
+    def finding(self, case: Case, others: Sequence[Found] = ()) -> Finding:
+        """Return it as the document has it, beside the `others`."""
         cause = self.cause
         return Finding(
             code=self.rule.code,
@@ -35,10 +37,13 @@ class Found:
             share_of_step=cause.share,
             gain_at_most=self.gain,
             gain_estimate=self.estimate,
-            confidence="low" if is_doubtful(case) else cause.confidence or confidence(case),
+            confidence="low" if is_doubtful(case) else self._level(case, others),
             evidence=cause.evidence,
             remedies=cause.remedies,
         )
+
+    def _level(self, case: Case, others: Sequence[Found]) -> Level:
+        return level(case, self.rule.code, self.estimate, [each.estimate for each in others], self.cause.confidence)
 
     @property
     def chained(self) -> Removal | None:
@@ -104,9 +109,14 @@ def _in_order(case: Case, found: Iterable[Found]) -> list[Found]:
 
 
 def _still_worth(case: Case, likely: Removal, found: Found) -> bool:
-    """Return whether a cause could gain ``min_gain`` beyond those before it, and should gain half of that."""
-    most = case.gain(likely + (found.chained or Removal())) - case.gain(likely)
-    return most >= case.limits.min_gain and (found.estimate or 0.0) >= EXPECTED * case.limits.min_gain
+    """Return whether a cause could gain ``min_gain`` beyond those before it, and should gain most of that.
+
+    Both are parts of the step that is left without those before it: it is what that step would show.
+    """
+    gone = case.gain(likely)
+    least = case.limits.min_gain * (1.0 - gone)
+    most = case.gain(likely + (found.chained or Removal())) - gone
+    return most >= max(least, LEAST) and (found.estimate or 0.0) >= EXPECTED * least
 
 
 def _with_reason(found: Found, reason: Found) -> Found:
@@ -129,5 +139,5 @@ def _estimate(case: Case, likely: Removal, found: Found) -> float | None:
     """Return what removing a cause is expected to bring once `likely` is gone; never more than its bound."""
     if found.chained is None:
         return found.gain if found.cause.estimate is None else found.cause.estimate
-    brings = case.gain(likely + found.likely) - case.gain(likely)
+    brings = case.expected(likely + found.likely) - case.expected(likely)
     return max(0.0, min(brings, found.gain or 0.0))

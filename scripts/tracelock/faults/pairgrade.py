@@ -68,20 +68,21 @@ def ask_pair(asked: tuple[int, int]) -> list[PairAnswer]:
     random = seeded("variant", place, seed)
     needs_a_run = any(family.code in NEEDS_A_RUN for family in families)
     poorer = random.choice([each for each in POORER if each.facts or not needs_a_run])
-    return [_answer(drawn, PLAIN, with_first_healed=True), _answer(drawn, poorer)]
+    return [answer_pair(drawn, PLAIN, with_first_healed=True), answer_pair(drawn, poorer)]
 
 
 def ask_pairs(seeds: range, jobs: int) -> Iterator[list[PairAnswer]]:
     """Yield the answers to each pair of each seed, in order, from `jobs` processes."""
     asked = [(place, seed) for seed in seeds for place in range(len(tuple(pairs())))]
     if jobs <= 1:
-        yield from map(ask_pair, asked)
+        yield from (ask_pair(each) for each in asked)
         return
     with ProcessPoolExecutor(jobs) as pool:
         yield from pool.map(ask_pair, asked, chunksize=4)
 
 
-def _answer(drawn: DrawnPair, variant: Variant, *, with_first_healed: bool = False) -> PairAnswer:
+def answer_pair(drawn: DrawnPair, variant: Variant, *, with_first_healed: bool = False) -> PairAnswer:
+    """Return the answer to one case as it is recorded in one way."""
     order = (0, 1) if drawn.costs[0] >= drawn.costs[1] else (1, 0)
     codes = tuple(drawn.families[place].code for place in order)
     costs = tuple(drawn.costs[place] for place in order)

@@ -57,7 +57,7 @@ def analysis(parts: Breakdown, steps: int = 4, quality: str = "complete", **chan
     length = sum(getattr(parts, name) for name in PARTS)
     rows = tuple(Step(f"ProfilerStep#{number}", number * length, length, parts) for number in range(steps))
     summary = StepSummary(steps, length, length, parts, parts.dataloader / length, "ProfilerStep")
-    section = TraceSection("made.json", 1, 1, quality, (), "2.13.0", None, None, ())
+    section = TraceSection("made.json", 1, 0, quality, (), "2.13.0", None, None, ())
     made = Analysis(section, rows, summary, (), (), (), (), ())
     device = parts.kernel + parts.memcpy + parts.memset + parts.communication
     usual = costs(length, loading_us=parts.dataloader, device_us=device or None)

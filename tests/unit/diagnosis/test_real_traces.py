@@ -28,7 +28,7 @@ def verdict(shared: Path, name: str) -> Diagnosed:
         ("tracelens-mi300-vit", ["launch-bound"], "medium"),
         ("tracelens-h100-bert", ["launch-bound"], "medium"),
         ("tutorial-h100-transformer", ["launch-bound"], "high"),
-        ("dlrm-rank0", ["launch-bound", "synchronization", "dataloader-bound"], "medium"),
+        ("dlrm-rank0", ["launch-bound", "synchronization", "dataloader-bound", "communication-exposed"], "medium"),
         ("dlrm-rank1", ["communication-exposed"], "medium"),
         ("switch-a100", ["synchronization"], "low"),
         ("tracelens-h100-qwen", ["no-bottleneck"], "medium"),

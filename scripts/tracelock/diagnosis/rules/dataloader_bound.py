@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracelock.diagnosis import loading
-from tracelock.diagnosis.case import Case
+from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import per_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
@@ -20,7 +20,7 @@ def examine(case: Case) -> Cause | None:
     """Return the cause where a loader that never lets the loop wait could save ``dataloader_share`` of the step."""
     removal = loading.removal(case)
     gain = case.gain(removal)
-    if gain < case.limits.dataloader_share:
+    if case.gain(Removal(host=removal.host)) < case.limits.dataloader_share:
         return None
     share = _share(case, gain)
     if share < HIDDEN * case.limits.dataloader_share:
@@ -28,6 +28,7 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=f"The loop waits for its data: up to {percent(gain)} of the step, {_where(case)}",
         removal=removal,
+        likely=loading.likely(case),
         share=share,
         evidence=tuple(_evidence(case, share)),
         remedies=tuple(workers(case)),

@@ -29,7 +29,7 @@ def examine(case: Case) -> Cause | None:
         return None
     own, whole = _own(case, worst), _whole(case)
     removal = Removal(device=own) if case.has_gpu else Removal(host=own)
-    if not whole or own / whole < case.limits.dominant_share or case.gain(removal) < case.limits.dominant_share:
+    if not whole or own / whole < case.limits.dominant_share or case.gain(removal) < case.limits.min_gain:
         return None
     rows = rows_of(case, worst.name)
     calls = worst.calls / case.steps
@@ -68,8 +68,9 @@ RULE = Rule(
     needs="operators in the trace",
     speaks="an operator that is no matrix product, convolution, attention, normalisation, copy, collective or "
     "optimizer takes "
-    "`dominant_share` of the work by itself, in `dominant_calls` a step or fewer",
+    "`dominant_share` of the work by itself, in `dominant_calls` a step or fewer, and without it the step gains "
+    "`min_gain`",
     remedies="code: a faster form of the operator, at the user's line",
-    thresholds=("dominant_share", "dominant_calls"),
+    thresholds=("dominant_share", "dominant_calls", "min_gain"),
     examine=examine,
 )

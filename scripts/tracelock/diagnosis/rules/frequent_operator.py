@@ -17,6 +17,8 @@ _NOT_A_LOOP = re.compile(r"^autograd::|^torch\.distributed|^nccl:|AccumulateGrad
 SPOILED = 1.1  # small tensors that come and go cost beside the loop, too: real ones cost a twelfth more than it took
 IN_ONE_CALL = 0.8  # of a loop of small operators is dispatch, which a single call saves
 
+BETWEEN_KERNELS_US = 1.0  # kernels that wait in one stream follow each other within 1-2 µs
+
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where such a loop could gain ``min_gain``."""
@@ -24,10 +26,12 @@ def examine(case: Case) -> Cause | None:
         return _on_host(case, case.analysis.work.loops)
     found = [each for each in _loops(case) if each.calls_per_step >= case.limits.repeated_calls]
     found = [each for each in found if each.mean_us <= case.limits.repeated_call_us]
-    removal = Removal(device=sum(each.device_us for each in found), host=sum(each.host_us for each in found))
-    gain = case.gain(removal)
-    if not found or gain < case.limits.min_gain:
+    calls = Removal(device=sum(map(_device_us, found)), host=sum(each.host_us for each in found))
+    between = sum(each.between_us for each in found)  # the Python of the loop goes with its calls
+    removal = calls + Removal(host=between)
+    if not found or case.gain(calls) < case.limits.min_gain:
         return None
+    gain = case.gain(removal)
     main = found[0]
     advice = (
         f"{main.name}{at(main.rows)}: do the loop's work in one call (one torch.cat or torch.stack of a "
@@ -41,8 +45,8 @@ def examine(case: Case) -> Cause | None:
         evidence=tuple(
             of_step(
                 case,
-                f"{each.name}: {each.calls_per_step:,.0f} calls of {each.mean_us:,.1f} µs",
-                each.host_us,
+                f"{each.name}: {each.calls_per_step:,.0f} calls of {each.mean_us:,.1f} µs, with the time between them",
+                each.host_us + each.between_us,
                 each.rows,
             )
             for each in found[:3]
@@ -89,10 +93,18 @@ def _turns(case: Case, loop: Loop) -> Evidence:
     return of_step(case, what, loop.host_us + loop.backward_us, loop.rows)
 
 
+def _device_us(loop: Repetition) -> float:
+    """Return the device's time a step in a loop's kernels and in the gap that a stream makes after each of them."""
+    return loop.device_us + BETWEEN_KERNELS_US * loop.calls_per_step if loop.device_us else 0.0
+
+
 def _loops(case: Case) -> list[Repetition]:
     """Return the loops of the steps outside of loader, optimizer and backward pass, the longest first."""
     found = [each for each in case.costs.repetitions if not each.in_loader] if case.costs else []
-    return [each for each in found if not _NOT_A_LOOP.search(each.name) and not each.in_optimizer]
+    waits = {each.name for each in case.costs.waits if each.waiting_us} if case.costs and case.has_gpu else set()
+    return [
+        each for each in found if not _NOT_A_LOOP.search(each.name) and not each.in_optimizer | (each.name in waits)
+    ]
 
 
 RULE = Rule(

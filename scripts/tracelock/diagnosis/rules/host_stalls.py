@@ -26,7 +26,8 @@ def examine(case: Case) -> Cause | None:
     """Return the cause where calls far longer than usual, in more than one step, could gain ``min_gain``."""
     found = list(case.costs.hitches) if case.costs and case.has_gpu and case.has_steps else []
     recurring = [each for each in found if each.steps > 1 or case.steps < case.limits.confident_steps]
-    removal = Removal(host=sum(each.host_us for each in recurring))
+    # What comes at random comes so many times more or less in other steps: the root of its count.
+    removal = Removal(host=sum(each.host_us * (1 + _calls(case, each) ** -0.5) for each in recurring))
     gain = case.gain(removal)
     if gain < case.limits.min_gain:
         return None
@@ -34,11 +35,15 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=f"The host is stuck in calls that are short as a rule ({names}): up to {percent(gain)} of the step",
         removal=removal,
-        likely=Removal(host=sum(min(each.host_us, each.without_worst_us or each.host_us) for each in recurring)),
-        share=case.share(removal.host),
+        likely=Removal(host=sum(each.host_us for each in recurring)),
+        share=case.share(sum(each.host_us for each in recurring)),
         evidence=tuple(_shown(case, each) for each in recurring[:4]),
         remedies=tuple(_remedies(recurring)),
     )
+
+
+def _calls(case: Case, hitch: Hitch) -> float:
+    return max(1.0, hitch.calls_per_step * case.steps)
 
 
 def _shown(case: Case, hitch: Hitch) -> Evidence:

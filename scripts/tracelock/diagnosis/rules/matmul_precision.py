@@ -20,7 +20,7 @@ _TENSOR_CORES = re.compile(
 _ONLY_HALF = re.compile(r"V100|T(?:ITAN|itan) V|T4\b|RTX 20|Quadro RTX|GTX 16")
 
 # What products get faster by as a rule: tensor cores are harder to feed, and memory is no faster.
-USUAL_SPEEDUP = 3.0
+USUAL_SPEEDUP = 2.2
 
 
 def examine(case: Case) -> Cause | None:

@@ -6,7 +6,7 @@ from tracelock.diagnosis.case import Case
 from tracelock.diagnosis.measures import percent
 from tracelock.diagnosis.model import Remedy
 from tracelock.diagnosis.rule import Cause, Rule
-from tracelock.diagnosis.rules.straggling_rank import evidence, straggler, waited_share
+from tracelock.diagnosis.rules.straggling_rank import evidence, expected_share, straggler, waited_share
 
 
 def examine(case: Case) -> Cause | None:
@@ -23,6 +23,7 @@ def examine(case: Case) -> Cause | None:
         removal=None,
         share=waited,
         gain=waited,
+        estimate=expected_share(case),
         evidence=evidence(ranks),
         remedies=(Remedy({}, "all ranks come to the collectives together", advice),),
     )

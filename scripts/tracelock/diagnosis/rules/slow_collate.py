@@ -27,8 +27,8 @@ def examine(case: Case) -> Cause | None:
     share = min(1.0, sum(row.self_us for row in small) / batches.wait_us)
     if calls < case.limits.repeated_calls or share < case.limits.collate_share:
         return None
-    pieces = Removal(host=loading.wait_us(case) * share)
-    if case.gain(loading.removal(case)) < case.limits.min_gain:
+    pieces = Removal(host=loading.likely(case).host * share)
+    if case.gain(Removal(host=loading.wait_us(case))) < case.limits.min_gain:
         return None
     main = _main(small)
     rows = _rows(case, main.name)

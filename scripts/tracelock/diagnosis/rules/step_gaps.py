@@ -26,6 +26,7 @@ class _Pauses:
     pauses: tuple[Pause, ...]
     paused: float  # nothing recorded
     beyond: float  # what long steps take beyond the others while they do more
+    most: float  # times as much at most in other steps
     likely: float  # the larger of both without the step that has most of it, where only few have any
 
 
@@ -34,7 +35,7 @@ def examine(case: Case) -> Cause | None:
     if case.costs is None:
         return None
     found = _found(case)
-    removal = _removal(case, found.paused, found.beyond)
+    removal = _removal(case, found.paused * found.most, found.beyond * found.most)
     read_back = Removal(device=_read_back_us(case) if found.paused or found.beyond else 0.0)
     gain = case.gain(removal + read_back)
     if gain < case.limits.pause_share or not found.likely:
@@ -43,7 +44,7 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=_title(case, found, gain, rows),
         removal=removal + read_back,
-        likely=_removal(case, min(found.paused, found.likely), min(found.beyond, found.likely)),
+        likely=_removal(case, min(found.paused, found.likely), min(found.beyond, found.likely)) + read_back,
         share=case.share(max(found.paused, found.beyond)),
         evidence=tuple(_evidence(case, found)),
         remedies=(_remedy(case, found, rows),),
@@ -58,7 +59,15 @@ def _found(case: Case) -> _Pauses:
     beyond, without_worst = _beyond(case)
     paused = sum(each.host_us for each in kept)
     likely = sum(recurring.likely_us(case, each.steps, each.host_us, each.without_worst_us) for each in kept)
-    return _Pauses(kept, paused, beyond, max(likely, without_worst))
+    most = _most(case, max((each.steps for each in kept), default=0), longer=beyond > 0)
+    return _Pauses(kept, paused, beyond, most, max(likely, without_worst))
+
+
+def _most(case: Case, paused_steps: int, *, longer: bool) -> float:
+    """Return how many times as much other steps may show: half a pause more, unless every step has one."""
+    excess = case.costs.excess if case.costs and longer else None
+    shown = max(1, paused_steps, excess.steps if excess else 0)
+    return 1.0 if shown >= case.steps else 1 + 0.5 / shown
 
 
 def _beyond(case: Case) -> tuple[float, float]:

@@ -27,6 +27,7 @@ def examine(case: Case) -> Cause | None:
         removal=None,
         share=waited,
         gain=waited,
+        estimate=expected_share(case),
         evidence=evidence(ranks),
         remedies=(Remedy({}, "collectives take as long as they need themselves", f"rank {ranks.straggler}: {WHY}"),),
     )
@@ -47,6 +48,14 @@ def waited_share(case: Case) -> float:
     ranks = case.ranks.ranks if case.ranks else ()
     shares = [rank.waited_us / (rank.step_us * count) for rank in ranks if rank.step_us and count]
     return min(1.0, max(shares, default=0.0))
+
+
+def expected_share(case: Case) -> float:
+    """Return the mean over the ranks of what each waits: even work makes the longest turn that of the mean rank."""
+    count = case.analysis.step.count
+    ranks = case.ranks.ranks if case.ranks else ()
+    shares = [rank.waited_us / (rank.step_us * count) for rank in ranks if rank.step_us and count]
+    return min(1.0, sum(shares) / len(shares)) if shares else 0.0
 
 
 def evidence(ranks: Ranks) -> tuple[Evidence, ...]:

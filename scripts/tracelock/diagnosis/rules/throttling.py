@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracelock.diagnosis.case import Case
+from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
@@ -25,16 +25,16 @@ def examine(case: Case) -> Cause | None:
     mean, most = sum(held) / len(held), max(clocks)
     loss = 1 - mean / most
     busy = (case.bounds.device_us or 0.0) / case.bounds.step_us if case.bounds.step_us else 0.0
-    gain = loss * busy
+    removal = Removal(device=loss * (case.bounds.device_us or 0.0))
+    gain = case.gain(removal)  # a host that is the longer chain hides the device's slowness
     if loss < case.limits.clock_loss or gain < case.limits.clock_loss:
         return None
     names = sorted({name for found in limited for name in found})
     why = ", ".join(LABELS.get(name, "heat") for name in names)
     return Cause(
         title=f"The device's clock is held down by {why}: {percent(loss)} below its highest",
-        removal=None,
+        removal=removal,
         share=busy,
-        gain=gain,
         evidence=(
             Evidence(
                 f"clock limited ({', '.join(names)}) in {len(limited)} of {len(reasons)} samples",
