@@ -18,10 +18,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", type=Path, required=True, help="the study file")
     parser.add_argument("--environments", nargs="+", help="names of environments in place of the study's own")
+    parser.add_argument("--gpu", choices=["yes", "no"], help="whether runs may find a GPU; else this machine tells")
     parser.add_argument("--output", type=Path, required=True, help="folder of the study's results")
     arguments = parser.parse_args()
     environments = tuple(arguments.environments) if arguments.environments else None
-    write_plan(load_plan(arguments.study, environments), arguments.output)
+    gpu = None if arguments.gpu is None else arguments.gpu == "yes"
+    write_plan(load_plan(arguments.study, environments, gpu), arguments.output)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ rule plan:
         study=STUDY,
         plan=digest(plan_document(PLAN)),
         environments=" ".join(PLAN.environments),
+        gpu="yes" if PLAN.gpu else "no",
         base=subpath(output.plan, parent=True),
         program=shown(SCRIPTS / "plan.py"),
     shell:
         "python3 {params.program:q} --study {params.study:q} --environments {params.environments}"
-        " --output {params.base:q} 2> {log:q}"
+        " --gpu {params.gpu} --output {params.base:q} 2> {log:q}"

@@ -17,7 +17,7 @@ from tracelock.analysis.prepared import prepare
 from tracelock.analysis.processes import by_process
 from tracelock.analysis.ranks import Ranks, compare_ranks
 from tracelock.analysis.selection import only_step
-from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
+from tracelock.cli._files import given_file, place_of, prepare_folder, write_analysis, write_ranks
 from tracelock.cli._progress import reading
 from tracelock.cli._quiet import quiet
 from tracelock.diagnosis import Diagnosed, diagnose
@@ -75,13 +75,13 @@ def run(request: Request) -> int:
 
 def _read(request: Request, path: Path, place: int, outcome: _Outcome) -> list[tuple[Analysis, Recorded]]:
     """Return what is in a file: one trace, or one of each rank that was merged into it."""
-    with reading(path.name) as progress:
-        trace = read_trace(path, progress)
+    with given_file(path) as (file, name), reading(Path(name).name) as progress:
+        trace = read_trace(file, progress)
         progress.analysing()
-        parts = by_process(replace(trace, facts=replace(trace.facts, file=str(path))))
+        parts = by_process(replace(trace, facts=replace(trace.facts, file=name)))
         several = len(parts) > 1 or len(request.files) > 1
         return [
-            (_one(request, part, place + number, several, outcome), recorded_beside(path))
+            (_one(request, part, place + number, several, outcome), recorded_beside(file))
             for number, part in enumerate(parts)
         ]
 

@@ -35,7 +35,7 @@ def workload_source(reference: str, folder: Path) -> Path | None:
 def defined_functions(source: Path) -> set[str]:
     """Return the names that a module defines or imports at its top level."""
     names: set[str] = set()
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+    for node in _tree(source).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -47,7 +47,7 @@ def defined_functions(source: Path) -> set[str]:
 
 def declared_settings(source: Path) -> tuple[Setting, ...] | None:
     """Return the members of ``SETTINGS = (Setting(...), ...)`` in a workload's source; None if it has no such line."""
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+    for node in _tree(source).body:
         if isinstance(node, ast.AnnAssign):
             targets: list[ast.expr] = [node.target]
         elif isinstance(node, ast.Assign):
@@ -57,6 +57,20 @@ def declared_settings(source: Path) -> tuple[Setting, ...] | None:
         if any(isinstance(target, ast.Name) and target.id == "SETTINGS" for target in targets):
             return _settings(node.value)
     return None
+
+
+def _tree(source: Path) -> ast.Module:
+    """Return a file's syntax tree, its text read as Python reads it: UTF-8, or what its first lines say (PEP 263).
+
+    Raises
+    ------
+    SyntaxError
+        If Python could not read it either.
+    """
+    try:
+        return ast.parse(source.read_bytes(), str(source))
+    except (ValueError, OSError) as error:  # null bytes; not to be read
+        raise SyntaxError(str(error)) from None
 
 
 def _settings(value: ast.expr | None) -> tuple[Setting, ...] | None:

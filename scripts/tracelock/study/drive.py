@@ -58,7 +58,8 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
         If the study file is wrong; nothing has been started then.
     """
     use_conda = any(option in ("--use-conda", "--sdm", "--software-deployment-method") for option in options)
-    plan = load_plan(study, workflow_environments(study, use_conda))
+    elsewhere = profile is not None  # the runs may be made on other machines
+    plan = load_plan(study, workflow_environments(study, use_conda), True if elsewhere else None)
     layout = Layout(plan, results)
     folder = Path(layout.base)
     command = _command(study, results, profile, [*options, *_changed_environments(folder)])
@@ -92,7 +93,7 @@ def _command(study: Path, results: str, profile: Path | None, options: Sequence[
         *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
         *("--workflow-profile", str(profile or default)),
         *options,
-        *("--config", f"study={study}", f"results={results}"),
+        *("--config", f"study={study}", f"results={results}", *(["gpu=yes"] if profile else [])),
     ]
 
 

@@ -57,10 +57,24 @@ def _command_study(source: Source, study: Study, problems: list[Problem]) -> Stu
     return study
 
 
-def load_plan(file: Path, environments: tuple[str, ...] | None = None) -> Plan:
-    """Return the plan of a study file; `environments` replaces the study's own."""
+def load_plan(file: Path, environments: tuple[str, ...] | None = None, gpu: bool | None = None) -> Plan:
+    """Return the plan of a study file.
+
+    Parameters
+    ----------
+    environments
+        Names in place of the study's own.
+    gpu
+        Whether its runs may find a GPU; None looks at this machine.
+    """
     study, defaults = load_study(file)
-    return make_plan(study, defaults, environments)
+    may_have = study.device == "cuda" or (gpu_here() if gpu is None else gpu)
+    return make_plan(study, defaults, environments, may_have)
+
+
+def gpu_here() -> bool:
+    """Return whether this machine may have a GPU that torch computes on: NVIDIA's, AMD's, or one under WSL."""
+    return any(Path("/dev", name).exists() for name in ("nvidiactl", "kfd", "dxg"))
 
 
 def plan_for_workflow(file: str, use_conda: bool, options: Mapping[str, Any]) -> Plan:
@@ -71,7 +85,8 @@ def plan_for_workflow(file: str, use_conda: bool, options: Mapping[str, Any]) ->
     use_conda
         Whether Snakemake builds environments. Without it all runs happen in the driver's own, called "default".
     options
-        Snakemake's config: ``environment`` names another one in place of the study's.
+        Snakemake's config: ``environment`` names another one in place of the study's; with ``cluster``, or with
+        ``gpu=yes``, the runs are made on other machines, which may have a GPU.
 
     Raises
     ------
@@ -80,7 +95,8 @@ def plan_for_workflow(file: str, use_conda: bool, options: Mapping[str, Any]) ->
     """
     try:
         environments = workflow_environments(Path(file), use_conda, options.get("environment"))
-        return load_plan(Path(file), environments)
+        elsewhere = bool(options.get("cluster")) or str(options.get("gpu", "")) in ("yes", "True")
+        return load_plan(Path(file), environments, True if elsewhere else None)
     except TracelockError as error:
         lines = [f"tracelock: error: {problem}" for problem in error.problems]
         print("\n".join(lines), file=sys.stderr)
@@ -110,7 +126,8 @@ def _workload_settings(source: Source, study: Study) -> tuple[tuple[Setting, ...
     try:
         names = defined_functions(code)
     except SyntaxError as error:
-        return None, [Problem(where, f"names a file that is not Python: line {error.lineno}: {error.msg}")]
+        line = f"line {error.lineno}: " if error.lineno else ""
+        return None, [Problem(where, f"names a file that Python cannot read: {code}: {line}{error.msg}")]
     shipped = next((own for name, own in BY_WORKLOAD.items() if name.rpartition(":")[0] == place), None)
     own = shipped or declared_settings(code)
     if function not in names:

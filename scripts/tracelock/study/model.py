@@ -66,6 +66,7 @@ class Study:
     factors_as: str = "flags"
     environments: tuple[str, ...] = (DEFAULT_ENVIRONMENT,)
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    exclusive: Literal["device", "machine"] = "device"
     threads: int | None = None
     seed: int = 1
     repeats: int = 3

@@ -32,6 +32,7 @@ class Plan:
     dropped: tuple[Dropped, ...]
     runs: tuple[Run, ...]
     defaults: Settings
+    gpu: bool  # whether runs may find a GPU
     workload_digest: str | None
 
     @property
@@ -50,7 +51,7 @@ class Plan:
         return next(variant for variant in self.variants if variant.id == identifier)
 
 
-def make_plan(study: Study, defaults: Settings, environments: tuple[str, ...] | None = None) -> Plan:
+def make_plan(study: Study, defaults: Settings, environments: tuple[str, ...] | None = None, gpu: bool = True) -> Plan:
     """Return the plan of a study.
 
     Parameters
@@ -59,13 +60,16 @@ def make_plan(study: Study, defaults: Settings, environments: tuple[str, ...] | 
         Values of the standard settings.
     environments
         Names to use in place of the study's own (without conda there is only the driver's environment).
+    gpu
+        Whether runs may find a GPU; where they cannot, settings that need one make no variants of their own.
     """
+    gpu = gpu and study.device != "cpu"
     names = study.environments if environments is None else environments
     threads = {} if study.threads is None else {"threads": study.threads}
     base = {**defaults, **threads}
-    variants, dropped = expand(study, base)
+    variants, dropped = expand(study, base, gpu)
     runs = interleave(names, [variant.id for variant in variants], study.repeats, study.seed)
-    return Plan(study, names, tuple(variants), tuple(dropped), runs, base, _workload_digest(study))
+    return Plan(study, names, tuple(variants), tuple(dropped), runs, base, gpu, _workload_digest(study))
 
 
 def interleave(environments: tuple[str, ...], variants: list[str], repeats: int, seed: int) -> tuple[Run, ...]:
@@ -96,6 +100,8 @@ def spec(plan: Plan, variant: Variant, environment: str) -> dict[str, Any]:
         "profiler": asdict(study.profiler),
         "limits": asdict(study.limits),
     }
+    if study.exclusive != "device":  # only then: what is measured already stays valid
+        measured["exclusive"] = study.exclusive
     place = {
         "experiment": study.name,
         "environment": environment,
@@ -122,6 +128,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "baseline": plan.baseline.id,
         "environments": list(plan.environments),
         "device": study.device,
+        "exclusive": study.exclusive,
         "factors": study.factors,
         "variants": [
             {

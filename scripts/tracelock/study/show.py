@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,9 @@ from rich.table import Table
 
 from tracelock.runner.settings import STANDARD
 from tracelock.study.plan import Plan
-from tracelock.study.variants import Variant
+from tracelock.study.variants import Variant, variant_id
+
+_FEW = 3
 
 
 def show_plan(plan: Plan, console: Console | None = None, environments: tuple[str, ...] | None = None) -> None:
@@ -30,12 +33,26 @@ def show_plan(plan: Plan, console: Console | None = None, environments: tuple[st
         table.add_row(mark, *(_show(variant, name) for name in varied))
     if varied:
         console.print(table)
-    for dropped in plan.dropped:
-        if dropped.reason != "excluded by the study":
-            settings = ", ".join(f"{name}={value}" for name, value in dropped.overrides.items())
-            console.print(f"[dim]not measured: {settings} ({dropped.reason})[/dim]")
+    for line in dropped_lines(plan):
+        console.print(line, markup=False, style="dim")
     for line in _lines(plan, environments or plan.environments):
         console.print(line)
+
+
+def dropped_lines(plan: Plan) -> list[str]:
+    """Return which combinations are not measured and why: one by one where they are few, else counted by reason."""
+    left_out = [each for each in plan.dropped if each.reason != "excluded by the study"]
+    if len(left_out) <= _FEW:
+        told = [f"{variant_id(each.overrides)}: {each.reason}" for each in left_out]
+        return [
+            f"not measured: {text}" + (f" ({each.why})" if each.why else "")
+            for text, each in zip(told, left_out, strict=True)
+        ]
+    counts = Counter(each.why or each.reason for each in left_out)
+    return [
+        f"not measured: {len(left_out)} combinations of settings, which are equal to others or cannot be run here:",
+        *(f"  {count} × {why}" for why, count in counts.most_common()),
+    ]
 
 
 def _lines(plan: Plan, environments: tuple[str, ...]) -> list[str]:

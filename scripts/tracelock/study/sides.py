@@ -13,6 +13,7 @@ from tracelock.errors import Problem, TracelockError
 from tracelock.io import read_json
 from tracelock.study.gather import Measured
 from tracelock.study.records import PlanFile, read_plan, read_run
+from tracelock.trace.source import address_of, not_fetched
 
 Kind: TypeAlias = Literal["trace", "runs", "study"]
 Analyse: TypeAlias = Callable[[Path], Diagnosed]
@@ -52,6 +53,8 @@ def read_side(path: Path, analyse: Analyse) -> Side:
     TracelockError
         If nothing is there, or nothing that can be compared.
     """
+    if not path.exists() and (address := address_of(path)):
+        raise TracelockError(not_fetched(address))
     if not path.exists():
         raise TracelockError(Problem(str(path), "is not there", "give a trace, a run's folder or a study's results"))
     if path.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import yaml
 
 from tracelock.errors import Problem, TracelockError
-from tracelock.safe_yaml import compose, construct
+from tracelock.safe_yaml import compose, construct, shortened
 
 KeyPath = Sequence[str | int]
 
@@ -47,6 +48,20 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
+def _not_utf8(file: Path, error: UnicodeDecodeError) -> Problem:
+    """Return where a file stops to be UTF-8, what stands there in the encoding that it may be in, how to save it."""
+    data = error.object
+    line = data[: error.start].count(b"\n") + 1
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        name, shown = "utf-16", "the first bytes are the mark of UTF-16"
+    else:
+        begin = data.rfind(b"\n", 0, error.start) + 1
+        text = data[begin : error.start + 20].split(b"\n")[0].decode("latin-1").strip()
+        name, shown = "latin1", f"byte 0x{data[error.start]:02x}; read as Latin-1 it says: {shortened(text)}"
+    hint = f"save it as UTF-8: iconv -f {name} -t utf-8 {shlex.quote(str(file))} > utf8-{file.name}"
+    return Problem(f"{file}:{line}", f"is not UTF-8: {shown}", hint)
+
+
 def _entry(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
     """Return (line, node) of a member of a mapping or sequence node."""
     if isinstance(node, yaml.MappingNode):
@@ -72,7 +87,6 @@ def read_yaml(file: Path) -> Source:
     except OSError as error:
         raise TracelockError(Problem(str(file), f"cannot be read: {error.strerror}")) from None
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise TracelockError(Problem(f"{file}:{line}", "is not UTF-8", "save it as UTF-8 (without a mark)")) from None
+        raise TracelockError(_not_utf8(file, error)) from None
     node = compose(text, file)
     return Source(file, construct(node, file), node)

@@ -197,10 +197,28 @@ def is_plain(path: Path) -> bool:
     return not start.startswith((_GZIP, *_ZIP))
 
 
+def not_fetched(address: str) -> Problem:
+    """Return what is to be said of an address in the place of a file."""
+    how = f"curl -LO '{address}'" if address.startswith("http") else "then name the file"
+    return Problem(address, "is an address; addresses are not fetched", f"fetch it first: {how}")
+
+
+def address_of(path: Path) -> str:
+    """Return the web address that somebody has given in the place of a file, else an empty string.
+
+    A path has lost the second slash of ``https://``.
+    """
+    scheme, colon, rest = str(path).partition(":/")
+    known = colon and scheme.lower() in ("http", "https", "ftp", "s3", "gs", "hf", "file")
+    return f"{scheme}://{rest}" if known else ""
+
+
 def _unreadable(path: Path, error: OSError) -> Problem:
     """Return what is wrong with a path that cannot be opened, with the nearest name beside it."""
     if isinstance(error, IsADirectoryError):
         return Problem(str(path), "is a folder, expected a trace", "name the .json or .json.gz file in it")
+    if isinstance(error, FileNotFoundError) and (address := address_of(path)):
+        return not_fetched(address)
     if isinstance(error, FileNotFoundError):
         beside = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
         return Problem(str(path), "does not exist", nearest(path.name, beside))

@@ -168,3 +168,37 @@ def test_mistakes_of_shape_names_and_values_are_told_in_one_pass(tmp_path: Path)
         "timing.warmup_steps",
         "exclude[0].nothing",
     }
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"name: a\ndescription: caf\xe9 au lait\n", "study.yaml:2: is not UTF-8: byte 0xe9; read as Latin-1 it says: "
+         "description: caf\u00e9 au lait (save it as UTF-8: iconv -f latin1 -t utf-8 study.yaml > utf8-study.yaml)"),
+        ("name: a\n".encode("utf-16"), "study.yaml:1: is not UTF-8: the first bytes are the mark of UTF-16 "
+         "(save it as UTF-8: iconv -f utf-16 -t utf-8 study.yaml > utf8-study.yaml)"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_not_utf8_says_where_and_how_to_save_it(tmp_path: Path, data: bytes, told: str) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_bytes(data)
+    assert problems_of(file) == [told]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (b"# coding: latin-1\n# caf\xe9\ndef build(settings): ...\n", None),
+        (b"x = 'caf\xe9'\ndef build(settings): ...\n", "names a file that Python cannot read: "),
+        (b"def build(settings): ...\n\0", "names a file that Python cannot read: "),
+        (b"def build(settings:\n", "names a file that Python cannot read: "),
+    ],
+)
+def test_a_workload_file_is_read_as_python_reads_it(write, tmp_path: Path, code: bytes, told: str | None) -> None:
+    file = write("name: a\nworkload: {build: 'work.py:build'}\nbaseline: {}\n")
+    (tmp_path / "work.py").write_bytes(code)
+    if told is None:
+        assert len(load_plan(file).runs) == 3
+        return
+    (problem,) = problems_of(file)
+    assert problem.startswith(f"study.yaml:2: workload.build: {told}{tmp_path / 'work.py'}: ")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tracelock.study.model import Study
 from tracelock.study.plan import interleave, make_plan, plan_document, spec
+from tracelock.study.show import dropped_lines
 from tracelock.study.variants import expand, variant_id
 
 VALUES = st.one_of(
@@ -91,3 +92,41 @@ def test_thresholds_change_the_plan_but_no_measurement() -> None:
     other = make_plan(study(baseline={"a": 1}, thresholds={"x": 1}), {})
     assert plan_document(plain)["digest"] != plan_document(other)["digest"]
     assert spec(plain, plain.baseline, "e") == spec(other, other.baseline, "e")
+
+
+def test_what_needs_a_gpu_makes_no_variants_without_one_and_says_why() -> None:
+    factors = {"pin_memory": [False, True], "amp": ["off", "fp16"], "batch_size": [8, 16]}
+    defaults = {"num_workers": 0, "non_blocking": False}
+    here = make_plan(study(baseline={"batch_size": 8}, factors=factors), defaults, gpu=False)
+    assert [tuple(variant.overrides.values()) for variant in here.variants] == [(False, "off", 8), (False, "off", 16)]
+    assert {(each.reason.split(" as ")[0], each.why) for each in here.dropped} == {
+        ("measures the same", "pin_memory without effect: no GPU here"),
+        ("cannot be run here", "amp=fp16 needs a GPU: none here"),
+    }
+    assert len(here.dropped) == 6
+    assert len(make_plan(study(baseline={}, factors=factors), defaults, gpu=True).variants) == 8
+    told = dropped_lines(here)
+    assert told[0].startswith("not measured: 6 combinations")
+    assert sorted(told[1:]) == [
+        "  2 × pin_memory without effect: no GPU here",
+        "  4 × amp=fp16 needs a GPU: none here",
+    ]
+
+
+def test_a_study_for_the_cpu_is_planned_alike_wherever_there_is_a_gpu() -> None:
+    plans = [
+        make_plan(study(baseline={}, device="cpu", factors={"pin_memory": [False, True]}), {}, gpu=gpu)
+        for gpu in (False, True)
+    ]
+    assert plans[0] == plans[1]
+    assert len(plans[0].variants) == 1
+    assert dropped_lines(plans[0]) == [
+        "not measured: pin_memory=true: measures the same as pin_memory=false (pin_memory without effect: no GPU here)"
+    ]
+
+
+def test_a_variant_of_a_machine_for_itself_is_another_measurement_and_the_usual_one_is_not() -> None:
+    usual, alone = (make_plan(study(baseline={"a": 1}, exclusive=kind), {}) for kind in ("device", "machine"))
+    assert "exclusive" not in spec(usual, usual.baseline, "e")
+    assert spec(alone, alone.baseline, "e")["exclusive"] == "machine"
+    assert plan_document(alone)["exclusive"] == "machine"
