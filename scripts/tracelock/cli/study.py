@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
         from tracelock.cli._quiet import quiet
         from tracelock.report.summary import print_summary
-        from tracelock.runner.process import Stopped
+        from tracelock.runner.process import Stopped, stoppable
         from tracelock.study.drive import RESUME, run_study
         from tracelock.study.layout import ROOT
 
@@ -52,7 +52,8 @@ def register(app: typer.Typer) -> None:
         if slurm and profile is None:
             profile = ROOT / "workflow" / "profiles" / "slurm"
         try:
-            outcome = run_study(study, results, profile, context.args, console)
+            with stoppable():  # from the first moment on
+                outcome = run_study(study, results, profile, context.args, console)
         except Stopped as stopped:
             console.print(f"{stopped}; finished runs are kept. To go on: {RESUME}", markup=False)
             raise typer.Exit(128 + stopped.number) from None

@@ -22,7 +22,6 @@ from tracelock.io import read_json
 from tracelock.runner import identity
 from tracelock.runner.fingerprint import fingerprint
 from tracelock.runner.orphans import end_with
-from tracelock.runner.process import stoppable
 from tracelock.runner.run import NOTICES_VARIABLE
 from tracelock.study.failures import failure_report
 from tracelock.study.layout import ROOT, Layout
@@ -45,7 +44,7 @@ class Outcome:
 
 
 def run_study(study: Path, results: str, profile: Path | None, options: Sequence[str], console: Console) -> Outcome:
-    """Run a study to its report.
+    """Run a study to its report. To be called within `stoppable`.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def _execute(command: list[str], log: Path, layout: Layout, console: Console) ->
     driver = identity.driver_text(identity.describe())
     variables = {**os.environ, identity.DRIVER_VARIABLE: driver, NOTICES_VARIABLE: str(notices.absolute())}
     parent = os.getpid()
-    with log.open("w", encoding="utf-8") as stream, stoppable():
+    with log.open("w", encoding="utf-8") as stream:
         print(shlex.join(command), file=stream, flush=True)
         process = subprocess.Popen(
             command,
