@@ -63,7 +63,8 @@ def make_plan(study: Study, defaults: Settings, environments: tuple[str, ...] | 
     gpu
         Whether runs may find a GPU; where they cannot, settings that need one make no variants of their own.
     """
-    gpu = gpu and study.device != "cpu"
+    # What a script of its own makes of a setting is not known.
+    gpu = bool(study.command) or (gpu and study.device != "cpu")
     names = study.environments if environments is None else environments
     threads = {} if study.threads is None else {"threads": study.threads}
     base = {**defaults, **threads}
