@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from runner_support import Program, make_spec, read, visible
+from runner_support import TINY, Program, make_spec, read, visible
 
 from tracelock.errors import TracelockError
 from tracelock.runner.process import usable_cores
@@ -53,14 +53,14 @@ def test_the_same_seed_gives_the_same_losses_and_another_one_others(workers: int
 @pytest.mark.parametrize(
     ("changes", "code", "says"),
     [
-        ({"settings": {"fail_at": 4}}, 1, "the run failed: ValueError: the step is broken (traceback in "),
-        ({"settings": {"fail_at": 11}}, 1, "the run failed: ValueError: the step is broken (traceback in "),
+        ({"settings": {"fail_at": 4}}, 1, f"the run failed: ValueError: the step is broken at {TINY}:"),
+        ({"settings": {"fail_at": 11}}, 1, f"the run failed: ValueError: the step is broken at {TINY}:"),
         (
             {"settings": {"item_fails": True, "num_workers": 1}},
             1,
-            "ValueError: Caught ValueError in DataLoader worker process 0. ValueError: item is broken (traceback",
+            "ValueError: Caught ValueError in DataLoader worker process 0. ValueError: item is broken at ",
         ),
-        ({"settings": {"result": "raises"}}, 1, "the run failed: RuntimeError: no such data (traceback in "),
+        ({"settings": {"result": "raises"}}, 1, f"the run failed: RuntimeError: no such data at {TINY}:"),
         ({"settings": {"items": 2}}, 1, "the workload's loader gives no batch"),
         ({"settings": {"result": "nothing"}}, 2, "workload: returned NoneType, expected tracelock"),
         ({"settings": {"result": "no_step"}}, 2, "returned a Workload whose step is no function: 'no function'"),
@@ -82,7 +82,7 @@ def test_a_failure_is_one_line_an_exit_code_and_no_result(
     assert any(says in line for line in lines)
     assert not any("\n" in line for line in lines)
     if code == 1 or out.exists():
-        assert visible(out) == {"log.txt"}
+        assert visible(out) == {"failure.json", "log.txt"}
         assert "Traceback" in (out / "log.txt").read_text()
 
 
@@ -95,7 +95,7 @@ def test_the_program_reports_failures_in_one_line_each(tmp_path: Path, program: 
     failed = program(make_spec(tmp_path, settings={"fail_at": 4}), out)
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.count("\n") == 1
-    assert failed.stderr.startswith("run_workload: error: the run failed: ValueError: the step is broken (traceback in")
+    assert failed.stderr.startswith(f"run_workload: error: the run failed: ValueError: the step is broken at {TINY}:")
 
 
 def test_a_gpu_that_is_asked_for_and_absent_is_a_failure(tmp_path: Path) -> None:
