@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from tracelock.analysis.intervals import Intervals, Mask, length, union
+from tracelock.analysis.intervals import EMPTY, Intervals, Mask, length, union
 from tracelock.analysis.mainthread import MainThread, Part
 from tracelock.analysis.names import matching
 from tracelock.analysis.needless import has_above, named, reach, steps_of, within, worst
@@ -22,6 +22,11 @@ _STATISTICS: Final = re.compile(
     r"aten::(histc|histogram\w*|bincount|\w*quantile|median|nanmedian|mode|std|var|std_mean|var_mean|isnan|isinf|isfinite"
     r"|_is_any_true|_is_all_true|any|all|is_nonzero|item|_local_scalar_dense|allclose|isclose|equal|unique\w*|_unique2"
     r"|argmax|argmin|count_nonzero|nonzero|linalg_vector_norm|norm|topk|sort|argsort|eq|gt|lt|ge|le|ne)$"
+)
+# Nothing can be differentiated through these; they carry the sequence number of what comes next.
+_FLAT: Final = re.compile(
+    r"aten::(histc|histogram\w*|bincount|isnan|isinf|isfinite|_is_any_true|_is_all_true|any|all|is_nonzero|item"
+    r"|_local_scalar_dense|allclose|isclose|equal|argmax|argmin|argsort|count_nonzero|nonzero|eq|gt|lt|ge|le|ne)$"
 )
 _TOGETHER: Final = re.compile(r"_foreach_|_fused_")  # in the best form already
 _LAYER: Final = re.compile(
@@ -51,7 +56,8 @@ def _runs(main: MainThread, apart: Intervals) -> tuple[list[Int64], list[Int64]]
     counts = matching(texts, names, lambda name: _STATISTICS.match(name) is not None)
     counts |= _after_backward(main) & ~matching(texts, names, lambda name: _TOGETHER.search(name) is not None)
     counts &= ~within(apart, main.start)
-    own = (main.part == Part.OWN) & ~main.used & _trains(main)
+    flat = matching(texts, names, lambda name: _FLAT.match(name) is not None)
+    own = (main.part == Part.OWN) & (~main.used | flat) & _trains(main)
     breaks = np.flatnonzero((np.diff(own.astype(np.int8)) != 0) | (np.diff(main.step) != 0)) + 1
     parts = [part for part in np.split(np.arange(len(main)), breaks) if len(part) and own[part[0]]]
     layers = [part for part in parts if layer[part].any()]
@@ -115,16 +121,29 @@ def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) 
         rows = rows[is_node[np.maximum(known.tree.parent[rows], 0)] & (known.tree.parent[rows] >= 0)]
     else:
         rows = rows[has_above(known.tree.parent, is_node, rows) & ~has_above(known.tree.parent, wanted, rows)]
-    return _directly(main, kind, rows) if len(rows) else None
+    return _directly(main, kind, rows, _recomputed(main, rows) if kind == "recomputation" else None)
 
 
-def _directly(main: MainThread, kind: UnusedKind, rows: Int64) -> Unused:
+def _recomputed(main: MainThread, rows: Int64) -> Intervals:
+    """Return in each node the time from the first of `rows` to the end of the last: what lies between belongs to it."""
+    host = main.places.known.trace.host
+    if not len(rows):
+        return EMPTY
+    node = np.searchsorted(main.start, host.start[rows], side="right") - 1
+    _, first = np.unique(node, return_index=True)
+    last = np.append(first[1:], len(node)) - 1
+    return union(host.start[rows[first]], host.start[rows[last]] + host.duration[rows[last]])
+
+
+def _directly(main: MainThread, kind: UnusedKind, rows: Int64, covered: Intervals | None) -> Unused | None:
+    if not len(rows):
+        return None
     known, host, count = main.places.known, main.places.known.trace.host, len(main.steps)
     return Unused(
         kind=kind,
         calls_per_step=len(rows) / count,
         steps=len(np.unique(main.steps.of(host.start[rows]))),
-        host_us=length(union(host.start[rows], host.start[rows] + host.duration[rows])) / count / 1000,
+        host_us=length(covered or union(host.start[rows], host.start[rows] + host.duration[rows])) / count / 1000,
         names=tuple(dict.fromkeys(known.trace.texts[name] for name in host.name[rows].tolist()))[:3],
         rows=main.places.host_rows(longest(host.duration, rows)),
     )

@@ -28,6 +28,11 @@ PairsOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that draw cases.")]
 
+RandomOption = Annotated[
+    int, typer.Option("--random", min=0, metavar="N", help="Instead: run N workloads composed at random, below DIR.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="S", help="The first of the seeds of --random.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
@@ -42,8 +47,15 @@ def register(app: typer.Typer) -> None:
         gpu_idle: GpuIdleOption = None,
         jobs: JobsOption = 1,
         pairs: PairsOption = False,
+        random: RandomOption = 0,
+        seed: SeedOption = 0,
     ) -> None:
         """Grade the diagnosis: simulated faults and healthy jobs with known truth, and real ones on this CPU."""
+        if random:
+            from tracelock.cli._random_faults import run as run_random
+
+            run_random(real, random, seed, json)
+            return
         from tracelock.cli._faults import Request, run, run_pairs
 
         if pairs:

@@ -9,6 +9,7 @@ from typing import Any
 from tracelock.analysis.model import Analysis
 from tracelock.analysis.ranks import Ranks
 from tracelock.diagnosis.case import Case, Samples
+from tracelock.diagnosis.examined import not_examined, ruled_out
 from tracelock.diagnosis.healthy import no_bottleneck
 from tracelock.diagnosis.model import Diagnosed, Finding
 from tracelock.diagnosis.order import main_causes
@@ -46,7 +47,14 @@ def diagnose(
     findings = [each.finding(case, [other for other in causes if other is not each]) for each in causes]
     findings = findings or [no_bottleneck(case)]
     kept = {part.name: getattr(analysis, part.name) for part in fields(Analysis)}
-    return Diagnosed(**kept, findings=tuple(findings), verdict=_verdict(findings), settings=in_force)
+    return Diagnosed(
+        **kept,
+        findings=tuple(findings),
+        verdict=_verdict(findings),
+        settings=in_force,
+        ruled_out=ruled_out(case, frozenset(each.code for each in findings)),
+        not_examined=not_examined(case),
+    )
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

@@ -52,9 +52,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class NotExamined:
+    """A cause that could not be looked for."""
+
+    code: str
+    why: str  # "no run.json beside the trace"
+
+
+@dataclass(frozen=True)
 class Diagnosed(Analysis):
     """The whole document ``tracelock/analysis/1``: an analysis and its findings, the main cause first."""
 
     findings: tuple[Finding, ...] = ()
     verdict: str = ""  # one sentence for a person
     settings: dict[str, Any] = field(default_factory=dict)  # settings in force, where they are known
+    ruled_out: tuple[str, ...] = ()  # codes of causes that were looked for and not found
+    not_examined: tuple[NotExamined, ...] = ()

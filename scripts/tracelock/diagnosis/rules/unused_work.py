@@ -9,7 +9,8 @@ from tracelock.diagnosis.measures import at, of_step, percent
 from tracelock.diagnosis.model import Remedy
 from tracelock.diagnosis.rule import Cause, Rule
 
-SPOILED = 1.1  # it drives out of the caches what the training needs next
+SPOILED = 1.5  # with its memory, its graph and the caches that it spoils, real cases cost up to half more than it took
+LIKELY = 1.2
 WORDS = {
     "forward": "layers run that no backward pass belongs to (a second forward pass, validation, another network)",
     "statistics": "operators that count, check or log, and neither a gradient nor the optimizer needs",
@@ -37,7 +38,7 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=f"In {_how_often(case, main)} {WORDS[main.kind]}: {percent(case.share(spent) or 0.0)} of the time",
         removal=Removal(host=min(SPOILED * spent, case.bounds.step_us)),
-        likely=Removal(host=spent),
+        likely=Removal(host=LIKELY * spent),
         share=case.share(spent),
         evidence=tuple(
             of_step(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -62,13 +61,8 @@ class Faulty:
     def after(self, job: Job, values: torch.Tensor, loss: torch.Tensor) -> None:
         """Act after the update."""
 
-
-Makers = dict[str, Callable[[float], Faulty]]
-
-
-def named(pairs: Iterable[tuple[str, type[Faulty]]]) -> dict[str, type[Faulty]]:
-    """Return the faults of a module by their names."""
-    return dict(pairs)
+    def close(self) -> None:
+        """Let go of what it holds."""
 
 
 def anything(value: Any) -> None:

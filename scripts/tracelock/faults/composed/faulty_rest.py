@@ -179,6 +179,11 @@ class Socket(Faulty):
         self.near.send(b".")
         self.near.recv(1)
 
+    def close(self) -> None:
+        """Hang up: the server ends with the connection."""
+        self.near.close()
+        self.server.wait()
+
 
 class Hash(Faulty):
     """Hashes the batch."""

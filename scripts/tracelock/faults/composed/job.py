@@ -87,6 +87,11 @@ class Job:
         self.step_ns.append(time.perf_counter_ns() - began)
         self.loading_ns.append(loaded - began)
 
+    def close(self) -> None:
+        """Let go of what the faults hold."""
+        for fault in self.faults:
+            fault.close()
+
     def plain(self, values: torch.Tensor) -> torch.Tensor:
         """Return what the network makes of a batch, without any fault between its stages."""
         for stage in self.network:

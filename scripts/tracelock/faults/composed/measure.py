@@ -150,7 +150,14 @@ def truth(plan: Plan, counts: dict[str, float], rounds: dict[str, list[float]], 
         if name != "all":
             parts = [cost(times[at::2], rounds["all"][at::2]) for at in (0, 1)]
             costs[name] = {"cost": cost(times, rounds["all"]), "low": min(parts), "high": max(parts)}
-    return {"plan": asdict(plan), "counts": counts, "rounds_s": rounds, "costs": costs, "overhead": overhead}
+    return {
+        "schema": schema("fault-truth"),
+        "plan": asdict(plan),
+        "counts": counts,
+        "rounds_s": rounds,
+        "costs": costs,
+        "overhead": overhead,
+    }
 
 
 def facts(plan: Plan, job: Job, overhead: float) -> dict[str, Any]:
