@@ -5,19 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opened import Opened
 from page_trace import hostile_trace, many_rows, page_trace, write_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (requirements/dev.lock)")
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[playwright.Browser]:
+def browser() -> Iterator[Any]:
     """Return Chromium as the system has it."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (requirements/dev.lock)")
     found = next((path for path in map(shutil.which, NAMES) if path), None)
     if found is None:
         pytest.skip(f"no browser ({', '.join(NAMES)}): apt-get install chromium")
@@ -28,7 +28,7 @@ def browser() -> Iterator[playwright.Browser]:
 
 
 @pytest.fixture
-def visit(browser: playwright.Browser) -> Iterator[Callable[..., Opened]]:
+def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
     """Return a function that opens a page and waits until its views stand; nothing may be complained of."""
     every: list[Opened] = []
 

@@ -52,6 +52,16 @@ class RankCollective:
 
 
 @dataclass(frozen=True)
+class RankWait:
+    """How long one rank waited in collectives that another was the last to arrive at."""
+
+    rank: int
+    waits_for: int
+    collectives: int
+    time_us: float
+
+
+@dataclass(frozen=True)
 class Ranks:
     """The document ``tracelock/ranks/1``."""
 
@@ -64,6 +74,7 @@ class Ranks:
     straggler: int | None  # the rank that causes more waiting than all others together
     straggler_share: float | None  # its part of all waiting
     waited_share: float | None  # mean waiting over the mean window of the steps
+    waits: tuple[RankWait, ...] = ()  # who waits for whom, longest first
 
 
 def compare_ranks(traces: Sequence[RankTrace]) -> Ranks | None:
@@ -133,7 +144,20 @@ def _summary(
         straggler=worst.rank if straggles else None,
         straggler_share=worst.caused_us / caused if straggles else None,
         waited_share=sum(rank.waited_us for rank in ranks) / window if window else None,
+        waits=_waits(meetings),
     )
+
+
+def _waits(meetings: Sequence[Meeting]) -> tuple[RankWait, ...]:
+    """Return the waiting by pair; pairs that never waited are left out."""
+    sums: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for each in meetings:
+        for rank in each.calls if each.together else ():
+            if waited := each.waited(rank):
+                sums[rank, each.last][0] += 1
+                sums[rank, each.last][1] += waited
+    found = [RankWait(rank, last, count, time / 1000) for (rank, last), (count, time) in sums.items()]
+    return tuple(sorted(found, key=lambda each: (-each.time_us, each.rank, each.waits_for)))
 
 
 def _collectives(meetings: Sequence[Meeting]) -> Iterator[RankCollective]:

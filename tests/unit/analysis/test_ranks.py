@@ -14,7 +14,7 @@ from tracelock.analysis.analyze import analyze_prepared
 from tracelock.analysis.collective_calls import collective_calls
 from tracelock.analysis.meetings import RankTrace, observe
 from tracelock.analysis.prepared import prepare
-from tracelock.analysis.ranks import RankCollective, Ranks, compare_ranks
+from tracelock.analysis.ranks import RankCollective, Ranks, RankWait, compare_ranks
 from tracelock.errors import TracelockError
 from tracelock.trace import Trace, read_trace
 
@@ -60,6 +60,7 @@ def test_figures_by_hand() -> None:
     assert (first.waited_us, first.caused_us, first.last) == (6.0, 1.0, 1)
     assert (second.waited_us, second.caused_us, second.last) == (1.0, 6.0, 2)
     assert (found.straggler, found.straggler_share) == (1, pytest.approx(6 / 7))
+    assert found.waits == (RankWait(0, 1, 2, 6.0), RankWait(1, 0, 1, 1.0))
     assert found.waited_share == pytest.approx(7 / (2 * END / 1000))
     assert (found.matched, found.unmatched, found.clocks, found.world_size) == (3, 0, "collectives", 2)
     assert found.collectives == (

@@ -28,7 +28,7 @@ class TableView {
     const type = later(() => this.change({ filter: this.box.value.toLowerCase() }), 120);
     this.box = h("input", { type: "search", placeholder: "name, shape, line …", size: 18, on: { input: type } });
     const filter = h("label", {}, "Filter ", this.box);
-    if (tables.every((table) => table.rows.length <= 8)) filter.hidden = true;
+    if (tables.every((table) => table.rows.length <= 5)) filter.hidden = true;
     tools.append(filter);
     this.presets = h("select", { on: { change: (event) => this.change({ preset: Number(event.target.value) }) } },
       PRESETS.map(([label], place) => h("option", { value: place }, label)));

@@ -15,6 +15,7 @@ import pytest
 from builders import make_trace, op
 from page_trace import HOSTILE, hostile_trace, page_file, page_trace, write_page
 
+from tracelock.analysis.ranks import Rank, Ranks, RankWait
 from tracelock.cli import main
 from tracelock.report.trace.page import render
 from tracelock.report.trace.words import LONGEST, clipped
@@ -158,3 +159,26 @@ def test_ranks_share_one_page(tmp_path: Path) -> None:
     text = write_page(tmp_path / "two.html", page_trace(), page_trace(steps=2)).read_text(encoding="utf-8")
     assert len(about(text, 1)["timeline"]["steps"]) == 2
     assert text.count('id="rows-') == 2
+
+
+def test_a_page_of_ranks_says_who_waits_for_whom() -> None:
+    ranks = tuple(
+        Rank(number, "f", 10.0, 0.5, 1.0, 1.0, 1.0, waited, caused, last, None, None)
+        for number, waited, caused, last in ((0, 6.0, 1.0, 1), (1, 1.0, 6.0, 2))
+    )
+    waits = (RankWait(0, 1, 2, 6000.0), RankWait(1, 0, 1, 1000.0))
+    found = Ranks(ranks, 2, (), 3, 0, "collectives", 1, 0.86, 0.3, waits)
+    text = render([page_file(page_trace())[1]], found, "rank 1 holds the others up")
+    assert "rank 1 holds the others up" in text
+    row = text[text.index("Who waits for whom</h3>") :]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)[:8]
+    assert cells == [
+        "rank 0",
+        "rank 1",
+        "2",
+        "6.00\N{NO-BREAK SPACE}ms",
+        "rank 1",
+        "rank 0",
+        "1",
+        "1.00\N{NO-BREAK SPACE}ms",
+    ]
