@@ -185,6 +185,13 @@ def test_it_prints_on_few_pages(visit: Visit, plain: Path) -> None:
     assert printed.count(b"/Type /Page\n") <= 12
 
 
+def test_paper_is_light_whatever_the_screen_is(visit: Visit, plain: Path) -> None:
+    opened = visit(plain, color_scheme="dark")
+    assert opened.page.evaluate("page.timeline.painter.colors.paper") == "#15181c"
+    opened.page.emulate_media(media="print")
+    opened.until("page.timeline.painter.colors.paper === '#fff'")
+
+
 def test_without_scripts_the_answer_stands(visit: Visit, plain: Path) -> None:
     opened = visit(plain, scripts=False)
     assert opened.page.inner_text(".headline")

@@ -41,9 +41,9 @@ function memorySection(place, memories, steps, open) {
     if (memory.phases.length) told.push(`Allocated while recording and alive at the peak: ${memory.phases.map(([phase, size]) => `${phase} ${asBytes(size)}`).join(", ")}.`);
     parts.push(h("p", {}, told.join(" ")));
     if (memory.curve.length > 1) {
-      const figure = h("div", { class: "plot" }), draw = () => figure.replaceChildren(memoryCurve(memory, steps, Math.max(300, place.clientWidth)));
+      const figure = h("div", { class: "plot" }), draw = () => figure.replaceChildren(memoryCurve(memory, steps, Math.max(300, figure.clientWidth || Math.min(832, place.clientWidth))));
       draw();
-      new ResizeObserver(later(draw, 80)).observe(place);
+      new ResizeObserver(later(draw, 80)).observe(figure);
       parts.push(h("figure", {}, figure, h("figcaption", {}, `Allocated memory (filled)${memory.reserved === null ? "" : " and what the allocator reserved (dashed)"}; vertical rules: steps. `, svgButton(`memory-${memory.device}`, () => figure.firstChild))));
     }
     memory.notes.forEach((note) => parts.push(h("p", { class: "note" }, note)));

@@ -81,6 +81,7 @@ class Timeline {
     this.watch = new ResizeObserver(later(() => this.resize(), 40));
     this.watch.observe(this.place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.painter.theme(); this.draw(); });
+    matchMedia("print").addEventListener("change", () => { this.painter.theme(); this.paint(); }); // paper is light
     for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => { this.painter.theme(); this.resize(); });
   }
   press(event) {
