@@ -62,6 +62,7 @@ def study_of(asked: Asked, name: str) -> dict[str, Any]:
         "repeats": asked.repeats,
         "timing": {"warmup_steps": asked.warmup, "steps": asked.timed},
         "limits": {"max_duration_s": asked.limit_s},
+        "allow_unlocked": True,  # the script has an environment of its own; that of this program says nothing of it
         "remedies": {"test": True, "max_rounds": asked.rounds, "budget_minutes": asked.budget, "max_runs": 60},
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from tracelock.cli._script_answer import show_nothing, show_run
-from tracelock.cli._script_files import Explained, explain
+from tracelock.cli._script_files import Explained, explain, write_page
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import schema, stable_json
 from tracelock.runner.command.collect import Around, Process, processes
@@ -46,20 +46,21 @@ class Outcome:
 def run(asked: Asked) -> int:
     """Run the command, explain what its steps did, and return its exit code."""
     folder = asked.output or default_folder(asked.command)
-    check(asked)
+    check_step(asked.options.get("step"))
     outcome = measure(asked, folder)
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     explained = explain(outcome.folders)
+    page = write_page(explained, folder)
     if asked.json:
         sys.stdout.write(stable_json(_document(asked, outcome, explained)))
     elif explained:
-        show_run(explained, outcome.exit_code, folder, console)
+        show_run(explained, outcome.exit_code, folder, page, console)
     if not explained:
         show_nothing(outcome.found, asked.options, console)
     return end_like(outcome.exit_code)
 
 
-def check(asked: Asked) -> None:
+def check_step(step: str | None) -> None:
     """Refuse what cannot be meant.
 
     Raises
@@ -67,7 +68,6 @@ def check(asked: Asked) -> None:
     TracelockError
         For a step that is no ``module:function``.
     """
-    step = asked.options.get("step")
     module, _, function = (step or "x:x").rpartition(":")
     if not module or not function.replace(".", "_").isidentifier():
         what = f"is {step!r}, expected module:function or module:Class.method"

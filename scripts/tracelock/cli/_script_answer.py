@@ -18,7 +18,7 @@ _SOURCES = {"optimizer": "optimizer.step()", "function": "calls of --step", "pro
 _UNEXPLAINED = 0.10  # of the step: less than that is the loop's own bookkeeping
 
 
-def show_run(explained: Sequence[Explained], exit_code: int, folder: Path, console: Console) -> None:
+def show_run(explained: Sequence[Explained], exit_code: int, folder: Path, page: Path | None, console: Console) -> None:
     """Print the answer of each process; several ranks as one job."""
     console.print()
     for each in explained:
@@ -37,6 +37,8 @@ def show_run(explained: Sequence[Explained], exit_code: int, folder: Path, conso
             console.print(Text(f"No trace: {each.why}.", "bold"))
     console.print()
     console.print(Text(f"Files: {folder}", "dim"))
+    if page is not None:
+        console.print(Text(f"Page: {page}", "dim"), soft_wrap=True)
     more = " ".join(str(each.folder / "trace.json.gz") for each in explained if each.found is not None)
     if more:
         console.print(Text(f"All tables: tracelock analyze {more}", "dim"), soft_wrap=True)

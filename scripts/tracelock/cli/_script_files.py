@@ -56,6 +56,15 @@ def explain(folders: Sequence[Path]) -> list[Explained]:
     return [_explained(each, ranks) for each in read]
 
 
+def write_page(explained: Sequence[Explained], folder: Path) -> Path | None:
+    """Write the page of the traces, all ranks together; return where it lies, None without a trace."""
+    from tracelock.cli import _trace_report
+
+    traces = [each.folder / "trace.json.gz" for each in explained if each.found is not None]
+    together = traces if len(traces) < 2 or explained[0].ranks is not None else traces[:1]
+    return _trace_report.run(together, folder / "report.html")[0] if together else None
+
+
 def _read(folder: Path, place: int, several: bool) -> _Read:
     recorded = read_recorded(folder / "run.json")
     run = recorded.run or {}

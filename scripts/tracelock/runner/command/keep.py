@@ -46,6 +46,18 @@ def keep_one(
     write_json(place / RUN, whole)
 
 
+def keep_traces(found: list[Process], folder: Path) -> list[Path]:
+    """Keep the traces alone, of processes that were watched; return their paths."""
+    kept = []
+    for process in found:
+        if process.record.get("window", {}).get("trace"):
+            place = folder / f"rank{process.record['rank']}"
+            place.mkdir(parents=True, exist_ok=True)
+            trace, _ = pack_trace(process, place, None)
+            kept += [trace] if trace is not None else []
+    return kept
+
+
 def _names(timed: list[Process]) -> list[str]:
     """Return the name of each process's folder, an empty one for the only process."""
     if len(timed) == 1:

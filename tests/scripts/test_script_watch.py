@@ -1,0 +1,28 @@
+"""``tracelock watch``: lines, files and the profile of a slow-down, of a script that slows down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from scripts_support import CASES
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+def test_a_script_that_slows_down_is_told_and_recorded(tmp_path: Path) -> None:
+    files = ["--jsonl", str(tmp_path / "w.jsonl"), "--prometheus", str(tmp_path / "w.prom")]
+    words = ["watch", "-o", str(tmp_path / "out"), "--profile-on-slowdown", "--every", "1", *files]
+    command = [sys.executable, "-m", "tracelock.cli", *words, "--", sys.executable, "slowing.py"]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=CASES, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+    assert "steps are slower since step 7" in done.stderr  # step 71, give or take one
+    rows = [json.loads(line) for line in (tmp_path / "w.jsonl").read_text().splitlines()]
+    assert (rows[-1]["step"], rows[-1]["slowdowns"], rows[-1]["schema"]) == (140, 1, "tracelock/watch/1")
+    assert 'rank="0"} 140' in (tmp_path / "w.prom").read_text()
+    assert (tmp_path / "out" / "rank0" / "trace.json.gz").is_file()
+    assert not list((tmp_path / "out").glob(".outside-*"))
