@@ -19,10 +19,13 @@ from tracelock.bundle.readme import readme
 from tracelock.bundle.review import missing
 from tracelock.bundle.scrub import Known, Replaced, Scrubber, known_here, words_of
 from tracelock.bundle.texts import encoded, is_packed, is_text, pieces, rewrite
+from tracelock.errors import TracelockError
 from tracelock.io import file_digest, read_json, schema, stable_json
 from tracelock.report.figures import write_figures
 from tracelock.study import comparison as comparison_document
+from tracelock.study.compare import compare
 from tracelock.study.layout import ROOT
+from tracelock.study.tables import write_tables
 
 KIND = "bundle"
 DOCUMENT = "bundle.json"
@@ -113,6 +116,11 @@ def _fill(stage: Path, parts: _Parts, request: Request, say: Callable[[str], Non
     document = _document(parts, request, scrubber, names, stage)
     _write_texts(stage, document)
     gaps = [scrubber.scrub(line, "") for line in missing(origin, choice, parts.repository)]
+    if document["tables"] == "other":
+        gaps.insert(
+            0,
+            f"the tables were made by another tracelock: tracelock study run {origin.file or 'STUDY'} makes them anew",
+        )
     count = sum(path.is_file() for path in stage.rglob("*"))
     return Packed(origin.name, count, tuple(scrubber.found), tuple(gaps), len(choice.left_out))
 
@@ -205,9 +213,24 @@ def _document(
         "environments": list(origin.plan["environments"]),
         "traces": {"policy": request.traces, "slim": request.slim is not None, "files": len(choice.traces)},
         "left_out": [asdict(left) for left in choice.left_out],
+        "tables": _tables(stage / "results"),
     }
     text = scrubber.scrub(stable_json(document), DOCUMENT)
     return {**json.loads(text), "scrubbed": scrubber.to_json()}
+
+
+def _tables(results: Path) -> str:
+    """Return whether this tracelock makes the ``same`` tables from the scrubbed records, or ``other`` ones."""
+    stored = comparison_document.read(results / "comparison.json")
+    with tempfile.TemporaryDirectory() as temporary:
+        try:
+            write_tables(compare(results, stored.method.min_effect), Path(temporary))
+        except TracelockError:
+            return "other"
+        names = {path.name for folder in (results / "tables", Path(temporary)) for path in folder.glob("*.csv")}
+        pairs = [(results / "tables" / name, Path(temporary) / name) for name in sorted(names)]
+        same = all(a.is_file() and b.is_file() and a.read_bytes() == b.read_bytes() for a, b in pairs)
+    return "same" if same else "other"
 
 
 def _code(origin: Origin, names: Mapping[str, str], stage: Path) -> Iterator[dict[str, Any]]:

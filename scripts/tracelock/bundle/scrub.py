@@ -103,7 +103,7 @@ class Scrubber:
             text = self._whole.sub(lambda found: self._whole_match(found, file), text)
         for form in FORMS:
             text = form.pattern.sub(lambda found, form=form: self._form_match(form, found, file), text)  # type: ignore[misc]
-        return self._addressed_hosts(text, file)
+        return text
 
     @property
     def found(self) -> list[Replaced]:
@@ -167,18 +167,6 @@ class Scrubber:
         if form.kind == "value of a variable" and not _like_a_secret(original):
             return found[0]
         return head + self._replacement(form.kind, form.word, original, file)
-
-    def _addressed_hosts(self, text: str, file: str) -> str:
-        """Replace hosts whose names are ordinary words where the record says that they are hosts."""
-
-        def replace(found: re.Match[str]) -> str:
-            if DONE.fullmatch(found[1]) or found[1].lower() in ("localhost", "unknown"):
-                return found[0]
-            whole = found[0]
-            at = found.start(1) - found.start()
-            return whole[:at] + self._replacement("host", "host", found[1], file) + whole[at + len(found[1]) :]
-
-        return _HOSTS.sub(replace, text)
 
     def _private(self, name: str) -> bool:
         return name.lower() not in GENERIC and not name.startswith(("$", "<"))
