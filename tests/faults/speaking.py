@@ -115,6 +115,42 @@ def real(fault: str, count: float = 1.0, network: str = "deep", **changes: Any) 
     return write
 
 
+COLLECTIVE = {"Collective name": "allreduce", "In msg nelems": 1000, "Group size": 3, "dtype": "Float"}
+
+
+def late_hosts(folder: Path) -> list[Path]:
+    """Return three ranks that compute equally long; in each step another host launches the collective late."""
+    traces = []
+    for rank in range(3):
+        events = [row for number in range(6) for row in _met(number, late=400.0 if number % 3 == rank else 0.0)]
+        document = {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 3}, "traceEvents": events}
+        traces.append(folder / f"rank{rank}.json.gz")
+        folder.mkdir(parents=True, exist_ok=True)
+        traces[-1].write_bytes(gzip.compress(json.dumps(document).encode()))
+    return traces
+
+
+def _met(number: int, late: float) -> list[dict[str, Any]]:
+    """Return a step of 1000 µs: 300 of computing, and an all-reduce that all leave at 800."""
+    at = 1000.0 * number
+    host = {"ph": "X", "pid": 1, "tid": 1}
+    device = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel"}
+    place = {"device": 0, "stream": 7}
+    arrival = 310.0 + late
+    return [
+        {**host, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": at, "dur": 999.0},
+        {**host, "cat": "cpu_op", "name": "aten::mm", "ts": at + 1, "dur": 20.0},
+        {**device, "name": "ampere_sgemm_128x64", "ts": at + 5, "dur": 300.0, "args": place},
+        {
+            **device,
+            "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+            "ts": at + arrival,
+            "dur": 800.0 - arrival,
+            "args": {**place, **COLLECTIVE, "Process Group Name": "0"},
+        },
+    ]
+
+
 SPEAKING: dict[str, Write] = {
     "dataloader-bound": simulated(settings=_settings(num_workers=0), data=Data(sample_us=1.0)),
     "worker-startup": simulated(
@@ -143,6 +179,7 @@ SPEAKING: dict[str, Write] = {
         world=World(ranks=2), machine=replace(MACHINE, network_gbs=10.0), habits=Habits(overlaps=False)
     ),
     "straggling-rank": simulated(world=World(ranks=3, straggler=1.6)),
+    "late-host": late_hosts,
     "rank-imbalance": simulated(world=World(ranks=4, imbalance=0.4)),
     "frequent-operator": simulated(habits=Habits(repeated=700)),
     "dominant-operator": simulated(habits=Habits(slow_sample_us=3.0)),

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from tracelock.analysis.collective_calls import HOST, Call, Description
+from tracelock.analysis.intervals import lengths_within
 from tracelock.analysis.model import Analysis, Gpu
 from tracelock.analysis.prepared import Prepared
 
@@ -35,6 +36,7 @@ class RankTrace:
     calls: tuple[Call, ...]  # in order of start
     step_us: float | None
     gpu: Gpu | None
+    computed_us: tuple[float, ...] = ()  # on the device in each step; empty without a device
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,16 @@ def observe(known: Prepared, calls: Sequence[Call], analysis: Analysis, place: i
         calls=tuple([call for call in calls if call.device != HOST] or calls),
         step_us=analysis.step.mean_us,
         gpu=analysis.gpus[0] if len(analysis.gpus) == 1 else None,
+        computed_us=_computed(known),
     )
+
+
+def _computed(known: Prepared) -> tuple[float, ...]:
+    """Return how long the device computed in each step, collectives left out, µs; empty but for one device."""
+    if len(known.times) != 1:
+        return ()
+    found = lengths_within(known.times[0].compute, known.windows.start, known.windows.end) / 1000
+    return tuple(found.tolist())
 
 
 def align(traces: Sequence[RankTrace]) -> tuple[list[Meeting], int, str, dict[int, Ahead | None]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from tracelock.analysis.collectives import bus_factor
 from tracelock.analysis.meetings import Ahead, Meeting, RankTrace, align
@@ -31,6 +32,7 @@ class Rank:
     last: int  # collectives that it was the last to arrive at
     clock_us: float | None  # how far its clock is ahead of the first rank's, by the collectives
     clock_spread_us: float | None  # median deviation of single collectives from that
+    host_idle: tuple[str, ...] = ()  # what its host did while its device had nothing to do: the most first
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Ranks:
     straggler_share: float | None  # its part of all waiting
     waited_share: float | None  # mean waiting over the mean window of the steps
     waits: tuple[RankWait, ...] = ()  # who waits for whom, longest first
+    # What ranks would wait if only their computing were uneven, mean over them; None where it is not known of all.
+    uneven_us: float | None = None
 
 
 def compare_ranks(traces: Sequence[RankTrace]) -> Ranks | None:
@@ -124,6 +128,7 @@ def _rank(trace: RankTrace, meetings: Sequence[Meeting], ahead: Ahead | None) ->
         last=len(last),
         clock_us=None if ahead is None else ahead.by / 1000,
         clock_spread_us=None if ahead is None else ahead.spread / 1000,
+        host_idle=() if gpu is None else tuple(each.name for each in gpu.host_idle[:2]),
     )
 
 
@@ -145,6 +150,7 @@ def _summary(
         straggler_share=worst.caused_us / caused if straggles else None,
         waited_share=sum(rank.waited_us for rank in ranks) / window if window else None,
         waits=_waits(meetings),
+        uneven_us=_uneven_us(traces),
     )
 
 
@@ -158,6 +164,15 @@ def _waits(meetings: Sequence[Meeting]) -> tuple[RankWait, ...]:
                 sums[rank, each.last][1] += waited
     found = [RankWait(rank, last, count, time / 1000) for (rank, last), (count, time) in sums.items()]
     return tuple(sorted(found, key=lambda each: (-each.time_us, each.rank, each.waits_for)))
+
+
+def _uneven_us(traces: Sequence[RankTrace]) -> float | None:
+    """Return how long ranks compute less than the one that computes most, summed over the steps; mean over ranks."""
+    steps = {len(trace.computed_us) for trace in traces}
+    if len(steps) != 1 or not steps.pop():
+        return None
+    per_step = zip(*(trace.computed_us for trace in traces), strict=True)
+    return float(sum(max(each) - fmean(each) for each in per_step))
 
 
 def _collectives(meetings: Sequence[Meeting]) -> Iterator[RankCollective]:

@@ -83,6 +83,7 @@ LACKS: Final[dict[str, Callable[[Case], str | None]]] = {
     "few-threads": _run,
     "frequent-operator": _steps,
     "host-stalls": _device_steps,
+    "late-host": _ranks,
     "launch-bound": _device_steps,
     "matmul-precision": _device,
     "memory-growth": _memory,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracelock.analysis.work import PythonTime
 from tracelock.diagnosis import loading
 from tracelock.diagnosis.case import Case, Removal
-from tracelock.diagnosis.measures import per_step, percent
+from tracelock.diagnosis.measures import at, of_step, per_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
+from tracelock.diagnosis.rules.python_time import WORDS
 
 CODE = "dataloader-bound"
 FIRST_WORKERS = 4  # what most people start from; fewer where there are fewer cores
 HIDDEN = 0.5  # of the limit: loading that shows for less of the step is hidden behind the device
+TOLD = 0.1  # of the loading
+PLACES = {"sample": "__getitem__", "collate": "collate", "loader": "the loader"}
 UNKNOWN_WORKERS = 8  # to try where it is not known how many there are
 
 
@@ -26,7 +30,7 @@ def examine(case: Case) -> Cause | None:
     if share < HIDDEN * case.limits.dataloader_share:
         return None  # the device works all the while: what idles elsewhere has another cause
     return Cause(
-        title=f"The loop waits for its data: up to {percent(gain)} of the step, {_where(case)}",
+        title=f"The loop waits for its data: up to {percent(gain)} of the step, {_where(case)}{_which(case)}",
         removal=removal,
         likely=loading.likely(case),
         share=share,
@@ -53,6 +57,7 @@ def _evidence(case: Case, share: float) -> list[Evidence]:
     step = case.step_us or 0.0
     text = f"DataLoader, not hidden behind the device: {per_step(share * step)} of {per_step(step)} a step"
     evidence = [Evidence(text, share, "share of step", case.limits.dataloader_share)]
+    evidence += [of_step(case, _in_python(each), each.host_us, each.rows) for each in _python(case)]
     for row in loading.rows(case):
         evidence.append(Evidence(f"{row.name}: {row.calls} calls, {row.total_cpu_us:,.0f} µs", row.total_cpu_us, "µs"))
     for gpu in case.analysis.gpus:
@@ -61,6 +66,27 @@ def _evidence(case: Case, share: float) -> list[Evidence]:
             text = f"GPU {gpu.id}: {percent(waited)} of its idle time fell into loading"
             evidence.append(Evidence(text, waited, "share"))
     return evidence
+
+
+def _python(case: Case) -> list[PythonTime]:
+    """Return the frames in the loader that take `TOLD` of its time or more each, the longest first."""
+    work, costs = case.analysis.work, case.costs
+    found = work.python or () if work else ()
+    least = TOLD * costs.loading_us if costs else 0.0
+    return [each for each in found if each.place != "step" and each.host_us >= least][:3]
+
+
+def _which(case: Case) -> str:
+    """Return what most of the loader's time goes into, where frames tell: `` (collate sleeps at train.py(12))``."""
+    found, costs = _python(case), case.costs
+    if not found or costs is None or found[0].host_us < costs.loading_us / 2:
+        return ""
+    return f" ({PLACES[found[0].place]} {WORDS[found[0].kind]}{at(found[0].rows)})"
+
+
+def _in_python(each: PythonTime) -> str:
+    where = PLACES[each.place]
+    return f"{where} {WORDS[each.kind]}: {each.rows[0].name}, {each.calls_per_step:,.1f} calls{at(each.rows)}"
 
 
 def workers(case: Case) -> list[Remedy]:

@@ -31,6 +31,8 @@ def examine(case: Case) -> Cause | None:
     if case.gain(Removal(host=loading.wait_us(case))) < case.limits.min_gain:
         return None
     main = _main(small)
+    if main.name not in BY_PIECES or main.calls < case.limits.repeated_calls * batches.calls:
+        return None  # small operators of the samples: PyTorch's own collate stacks once for each tensor
     rows = _rows(case, main.name)
     advice = "put the pieces together by a single torch.cat or torch.stack in collate_fn; index whole tensors, not rows"
     return Cause(
