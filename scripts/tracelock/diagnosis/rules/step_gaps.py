@@ -48,6 +48,8 @@ def examine(case: Case) -> Cause | None:
         share=case.share(max(found.paused, found.beyond)),
         evidence=tuple(_evidence(case, found)),
         remedies=(_remedy(case, found, rows),),
+        # Where no frame tells what the program did, it may have been other programs that had its core.
+        confidence=None if case.has_gpu or lines(rows) or found.beyond > found.paused else "medium",
     )
 
 
