@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tracelock.analysis import gpus, kernels, operators, stacks
 from tracelock.analysis.bounds import costs
 from tracelock.analysis.breakdown import break_down, to_breakdown
@@ -24,6 +22,7 @@ from tracelock.analysis.transfers import transfers
 from tracelock.analysis.working import work
 from tracelock.trace import release
 from tracelock.trace.columns import Int64, Trace
+from tracelock.trace.order import median
 
 LISTED = 1000  # groups of operators by shape, and of kernels by operator, most expensive first
 STACKS = 200  # places in the code, whose texts are long
@@ -128,7 +127,7 @@ def _summary(windows: Windows, parts: Int64) -> StepSummary:
     return StepSummary(
         count=count,
         mean_us=total / count / 1000,
-        median_us=float(np.median(lengths)) / 1000,
+        median_us=median(lengths) / 1000,
         breakdown_us=to_breakdown([each / count for each in sums]),
         dataloader_share=sums[5] / total if total else None,
         source=windows.source,

@@ -17,6 +17,7 @@ import numpy as np
 from tracelock.analysis.links import Links, is_busy
 from tracelock.analysis.names import matching
 from tracelock.trace.columns import Int64, Trace, TraceWarning
+from tracelock.trace.order import median
 
 APART: Final = "clocks-apart"  # corrected by the links
 UNKNOWN: Final = "clocks-unrelated"  # nothing tells by how much
@@ -49,7 +50,7 @@ def on_one_clock(trace: Trace, links: Links) -> Trace:
 def _shift(trace: Trace, links: Links, rows: Int64, delay: Int64) -> int:
     """Return what to add to the device's times, ns; 0 where they agree with the host's."""
     least = int(delay.min())
-    if np.median(delay) < -DRIFT_NS:
+    if median(delay) < -DRIFT_NS:
         return -least
     return -least if least > WAIT_NS and _outlives_a_wait(trace, links, rows) else 0
 

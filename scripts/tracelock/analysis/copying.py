@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Final
 
@@ -42,6 +43,7 @@ def copyings(places: Places, kernels: Intervals, busy: Intervals, steps: int) ->
     return tuple(sorted(found, key=lambda copying: -copying.device_us))
 
 
+@functools.lru_cache(maxsize=1024)
 def kind_of(name: str) -> tuple[str, str | None] | None:
     """Return direction and host memory of a copy's name, None for copies on or between devices."""
     match = _NAME.search(name)

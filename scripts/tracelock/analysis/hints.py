@@ -12,6 +12,7 @@ from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.steps import MARKED
 from tracelock.trace.columns import HostKind, TraceWarning
+from tracelock.trace.order import median
 
 NO_DEVICE_ROWS: Final = "no-device-rows"
 TOO_LITTLE: Final = "too-little-to-judge"
@@ -67,7 +68,7 @@ def _many_batches(known: Prepared) -> TraceWarning | None:
     rows = matching(trace.texts, trace.host.name, is_loading) & (trace.host.track == windows.track)
     begun = trace.host.start[rows]
     counts = np.searchsorted(begun, windows.host_end) - np.searchsorted(begun, windows.host_start)
-    batches = int(np.median(counts[windows.complete]))
+    batches = int(median(counts[windows.complete]))
     if batches < BATCHES:
         return None
     message = f"a step holds {batches} batches: profiler.step() may be missing from the loop (or gradients accumulate)"

@@ -10,6 +10,7 @@ from tracelock.analysis.intervals import Intervals, gaps
 from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.places import Places, longest
 from tracelock.trace.columns import HostKind, Int64
+from tracelock.trace.order import median
 
 LONG = 1_000_000  # ns: two hundred launches
 TIMES = 20  # usual durations of a call of that name: what a launch takes varies by two or three
@@ -29,7 +30,7 @@ def idle_gaps(places: Places, busy: Intervals, extent: tuple[int, int], steps: i
     begun = np.sort(begun[(begun >= extent[0]) & (begun < extent[1])])
     if len(begun) < FEWEST:
         return None
-    usual = float(np.median(np.diff(begun)))
+    usual = median(np.diff(begun))
     free = gaps(busy, *extent)
     length = free.end - free.start
     launching = length <= max(LONG / 2, TIMES * usual)

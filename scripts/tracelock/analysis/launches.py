@@ -16,6 +16,7 @@ from tracelock.analysis.intervals import Mask
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.sections import Launches, Queue
 from tracelock.trace.columns import Int32, Int64, Trace
+from tracelock.trace.order import median
 
 SLOW_CALL_NS = 50_000  # HTA: runtime_cutoff
 SLOW_START_NS = 100_000  # HTA: launch_delay_cutoff
@@ -55,10 +56,10 @@ def _describe(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], device: i
         graph_rows=len(known) - len(single),
         call_us=_us(call_us.mean()) if len(single) else None,
         delay_mean_us=_us(delay.mean()) if len(single) else None,
-        delay_median_us=_us(np.median(delay)) if len(single) else None,
+        delay_median_us=_us(median(delay)) if len(single) else None,
         delay_p95_us=_us(np.percentile(delay, 95)) if len(single) else None,
         delay_max_us=_us(delay.max()) if len(single) else None,
-        free_start_us=_us(np.median(free)) if len(free) else None,
+        free_start_us=_us(median(free)) if len(free) else None,
         short=int((duration < call_us).sum()),
         tiny=int((trace.device.duration[rows] < TINY_NS).sum()),
         slow_calls=int((call_us > SLOW_CALL_NS).sum()),
@@ -67,7 +68,7 @@ def _describe(trace: Trace, launch: Int32, rows: npt.NDArray[np.intp], device: i
     )
 
 
-def _us(nanoseconds: np.floating | np.integer) -> float:
+def _us(nanoseconds: float | np.floating | np.integer) -> float:
     return float(nanoseconds) / 1000
 
 

@@ -18,6 +18,7 @@ from tracelock.analysis.names import is_step, matching
 from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.selection import take
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
+from tracelock.trace.order import median
 
 Lane: TypeAlias = tuple[int | str, int]  # process and ordinal of a device's rows
 ALIKE: Final = 0.95  # of the most answers: as good as these
@@ -95,7 +96,7 @@ def _answers(trace: Trace, rows: Int64, mine: Mask) -> tuple[int, float]:
     known = launch >= 0
     delay = trace.device.start[rows[known]] - host.start[launch[known]]
     after = delay[delay >= 0]
-    return len(after), float(np.median(after)) if len(after) else 0.0
+    return len(after), median(after) if len(after) else 0.0
 
 
 def _part(trace: Trace, number: int, owner: Int32, device: Int32, pid: str) -> Trace:

@@ -34,13 +34,14 @@ def repetitions(places: Places, steps: HostSteps) -> tuple[Repetition, ...]:
     rows = _looped(places, steps)
     loading = inside(trace, known.tree, rows, is_loading)
     updating = inside(trace, known.tree, rows, _is_optimizer)
-    groups: dict[tuple[str, bool, bool], list[int]] = {}
-    for row, *place in zip(rows.tolist(), loading.tolist(), updating.tolist(), strict=True):
-        groups.setdefault((trace.texts[trace.host.name[row]], place[0], place[1]), []).append(row)
-    device_ns, between_ns = device_time(places), _between(trace, rows)
-    found = [
-        _repetition(places, np.array(each), key, (device_ns, between_ns), len(steps)) for key, each in groups.items()
-    ]
+    code = (trace.host.name[rows].astype(np.int64) * 2 + loading) * 2 + updating
+    _, first, member = np.unique(code, return_index=True, return_inverse=True)
+    times = (device_time(places), _between(trace, rows))
+    found = []
+    for each in np.argsort(first).tolist():  # in the order in which they come
+        row = int(first[each])
+        key = (trace.texts[trace.host.name[rows[row]]], bool(loading[row]), bool(updating[row]))
+        found.append(_repetition(places, rows[member == each], key, times, len(steps)))
     return tuple(sorted(found, key=lambda repetition: -repetition.host_us))
 
 

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import pkgutil
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
-import tracelock
 from tracelock.cli._quiet import QUIET
 from tracelock.errors import TracelockError
 
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(tracelock.__version__)
-        raise typer.Exit
-
-
-VersionOption = Annotated[
-    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-]
-# Both are taken out of the words before, so that they may stand anywhere; here they are for the help.
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print the answer alone, no progress and no tables.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+if TYPE_CHECKING:
+    import typer
 
 
 def _groups() -> list[str]:
@@ -37,24 +23,9 @@ def _groups() -> list[str]:
 
 def build_app(wanted: Sequence[str]) -> typer.Typer:
     """Return the command line with the groups in `wanted`; a single command loads only its own module."""
-    app = typer.Typer(
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help="Evidence for why a PyTorch training job is slow, that a colleague can repeat.",
-    )
+    from tracelock.cli._app import app_of
 
-    @app.callback()
-    def common(
-        _version: VersionOption = False,
-        _quiet: QuietOption = False,
-        _debug: DebugOption = False,
-    ) -> None:
-        """Evidence for why a PyTorch training job is slow, that a colleague can repeat."""
-
-    for group in wanted:
-        importlib.import_module(f"{__name__}.{group.replace('-', '_')}").register(app)
-    return app
+    return app_of(wanted)
 
 
 def _common_options(words: list[str]) -> tuple[list[str], list[str]]:
@@ -71,11 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in common
     if "--quiet" in common:
         os.environ[QUIET] = "1"
-    groups = _groups()
-    first = words[0].replace("-", "_") if words else ""
-    app = build_app([first] if first in groups else groups)
     try:
-        app(words, prog_name="tracelock")
+        _run(words)
     except TracelockError as error:
         if debug:
             raise
@@ -85,3 +53,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+
+
+def _run(words: list[str]) -> None:
+    """Run one command; the commonest takes a short cut, as the parser takes longer to load than a small trace."""
+    rest = words[1:]
+    files = [Path(word) for word in rest if word != "--json"]
+    if words[:1] == ["analyze"] and files and all(word == "--json" or not word.startswith("-") for word in rest):
+        from tracelock.cli._analyze import Request, run
+
+        try:
+            sys.exit(run(Request(files, json="--json" in rest)))
+        except KeyboardInterrupt:
+            print("Aborted!", file=sys.stderr)
+            sys.exit(130)
+    groups = _groups()
+    first = words[0].replace("-", "_") if words else ""
+    build_app([first] if first in groups else groups)(words, prog_name="tracelock")

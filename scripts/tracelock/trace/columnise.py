@@ -5,6 +5,7 @@ Only what a kind of row can have is looked at: an operator has no stream, a kern
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -15,8 +16,9 @@ import numpy.typing as npt
 from tracelock.trace import times
 from tracelock.trace.columns import DeviceKind, FlowKind, HostKind, Int32
 from tracelock.trace.context import Context
+from tracelock.trace.descriptions import descriptions
 from tracelock.trace.dictionary import plain
-from tracelock.trace.events import NO_ARGS, Event, collectives_in
+from tracelock.trace.events import NO_ARGS, Event
 from tracelock.trace.extract import (
     Columns,
     Getter,
@@ -128,13 +130,9 @@ def _groups(context: Context, events: Sequence[Event]) -> list[_Group]:
 
 def _by_kind(context: Context, events: Sequence[Event]) -> list[tuple[Meaning, list[Event]]]:
     """Return the events that make rows by what they are, complete events first; deal with all others."""
-    buckets: dict[str, list[Event]] = {}
+    buckets: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
-        category = event.cat
-        if category in buckets:
-            buckets[category].append(event)
-        else:
-            buckets[category] = [event]
+        buckets[event.cat].append(event)
     found: list[tuple[Meaning, list[Event]]] = []
     for category, rows in buckets.items():
         what = meaning(category)
@@ -240,13 +238,10 @@ def _describe_collectives(
     waiting = [batch.columns for batch in made if "collective" in batch.columns]
     if not waiting:
         return
-    place = {id(event): number for number, event in enumerate(events)}
-    described = collectives_in(text)
+    described = descriptions(events, text)
     for columns in waiting:
-        ids = [
-            -1 if row is None or id(row) not in place else context.collectives.number(described(place[id(row)]))
-            for row in columns["collective"]
-        ]
+        found = [described.get(id(row)) for row in columns["collective"]]
+        ids = [-1 if each is None else context.collectives.number(each) for each in found]
         columns["collective"] = np.array(ids, dtype=np.int32)
 
 

@@ -7,7 +7,7 @@ Every further field of `Args` slows each event a little: only what some column n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -85,30 +85,3 @@ def event_decoder(
     words = str if categories is None else Literal[tuple(categories)]
     event = msgspec.defstruct("Event", [("cat", words, ""), time], bases=(Event,), gc=False)
     return msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
-
-
-class _RawArgs(msgspec.Struct, gc=False):
-    args: Raw = NO_JSON
-
-
-_raw_args: Final = msgspec.json.Decoder(list[_RawArgs])
-
-# Keys of args that describe a collective: torch's ParamCommsUtils, and Kineto's copy of them on kernels.
-_COLLECTIVE_KEYS: Final = frozenset(
-    """Collective name;dtype;In msg nelems;Out msg nelems;In split size;Out split size;Group size;Process Group Name;
-Process Group Description;Process Group Ranks;Process Group ID;Process Group Hash;Rank;Global rank start;
-Global rank stride;Src Rank;Dst Rank;Seq;Comms Id;Is asynchronized op;In tensors start;Out tensors start""".replace(
-        "\n", ""
-    ).split(";")
-)
-
-
-def collectives_in(text: bytes | memoryview) -> Callable[[int], dict[str, Any]]:
-    """Return a function that tells what the event at a place in the JSON array `text` says of a collective."""
-    raw = _raw_args.decode(text)
-
-    def described(place: int) -> dict[str, Any]:
-        args = msgspec.json.decode(raw[place].args, type=dict[str, Any])
-        return {key: value for key, value in args.items() if key in _COLLECTIVE_KEYS}
-
-    return described

@@ -18,6 +18,7 @@ Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 Getter: TypeAlias = "attrgetter[Any]"
 
 _ts, _dur, _name = attrgetter("ts"), attrgetter("dur"), attrgetter("name")
+_lane = attrgetter("pid", "tid")
 _shapes, _types, _stack = attrgetter("shapes"), attrgetter("types"), attrgetter("stack")
 
 
@@ -50,8 +51,7 @@ def names(context: Context, rows: Sequence[Event]) -> Int32:
 
 def lanes(context: Context, rows: Sequence[Event]) -> Int32:
     """Return the ids of the tracks of events."""
-    tracks = context.tracks
-    return np.array([tracks[row.pid, row.tid] for row in rows], dtype=np.int32)
+    return np.fromiter(map(context.tracks.__getitem__, map(_lane, rows)), dtype=np.int32, count=len(rows))
 
 
 def integers(context: Context, args: Sequence[Args | Event], get: Getter) -> Int64:

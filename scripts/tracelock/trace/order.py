@@ -65,3 +65,12 @@ def _tied(start: Int64, order: Int64) -> Int64:
         tied[first + equal] = True
         tied[first + equal + 1] = True
     return np.flatnonzero(tied)
+
+
+def median(values: npt.NDArray[Any]) -> float:
+    """Return the median of one or more numbers: what `numpy.median` returns, without the module that it loads."""
+    middle = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, middle)[middle])
+    low, high = np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1]
+    return (float(low) + float(high)) / 2

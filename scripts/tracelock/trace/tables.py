@@ -34,7 +34,7 @@ class Tables:
                 starts = starts[:: len(starts) // _SAMPLE + 1]
                 some.append(starts[starts != 0])
         sample = np.concatenate(some) if some else np.empty(0, dtype=np.int64)
-        return float(np.median(sample)) if len(sample) else 0.0
+        return order.median(sample) if len(sample) else 0.0
 
     def _kind(self, table: Table) -> Int8:
         kinds = self.store.kinds(table)
