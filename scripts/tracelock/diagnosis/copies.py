@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tracelock.analysis.costs import Copying
 from tracelock.diagnosis.case import Case, Removal
@@ -36,6 +37,19 @@ def removal(copies: Sequence[Copying]) -> Removal:
         host=sum(max(0.0, each.host_us - each.waiting_us) for each in copies),
         waiting=sum(each.waiting_us for each in copies),
     )
+
+
+def likely(case: Case, copies: Sequence[Copying]) -> Removal:
+    """Return what a step is expected to lose with these copies.
+
+    Of the host's waiting in them only what the device idles right after: the rest is waited for elsewhere, as soon as
+    the copies no longer do.
+    """
+    whole = removal(copies)
+    waits = [wait for wait in case.costs.waits if wait.kind == "copy"] if case.costs else []
+    if not any(wait.kind == "synchronization" and wait.waiting_us for wait in (case.costs.waits if case.costs else ())):
+        return whole
+    return replace(whole, waiting=min(whole.waiting, sum(wait.stall_us for wait in waits)))
 
 
 def evidence(case: Case, copies: Sequence[Copying]) -> list[Evidence]:

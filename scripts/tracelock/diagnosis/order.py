@@ -70,7 +70,7 @@ def main_causes(case: Case) -> list[Found]:
 
 def _explains(found: Found, code: str, alone: Mapping[str, float | None]) -> bool:
     """Return whether a cause accounts for `MOST` of what another one costs: a third of it explains no whole."""
-    own, other = alone[found.rule.code], alone.get(code)
+    own, other = found.gain if found.chained is None else alone[found.rule.code], alone.get(code)
     return own is None or other is None or own >= MOST * other
 
 

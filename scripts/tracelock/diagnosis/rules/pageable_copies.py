@@ -21,6 +21,7 @@ def examine(case: Case) -> Cause | None:
     return Cause(
         title=f"Batches are copied from pageable memory: up to {percent(gain)} of the step",
         removal=removal,
+        likely=copies.likely(case, found),
         share=case.share(sum(each.exposed_us for each in found)),
         evidence=tuple(copies.evidence(case, found)),
         remedies=_remedies(case, at(row for each in found for row in each.rows)),
