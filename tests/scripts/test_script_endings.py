@@ -55,6 +55,13 @@ def test_two_ranks_time_and_record_the_same_steps(tmp_path: Path) -> None:
     assert [seen.marked_steps(place) for place in (0, 1)] == [3, 3]
 
 
+def test_ranks_that_the_script_spawns_itself_are_ranks(tmp_path: Path) -> None:
+    seen = run_case(tmp_path, str(CASES.parents[2] / "examples/scripts/imagenet_ddp.py"))
+    assert seen.exit_code == 0, seen.output
+    assert [(process.record["rank"], process.record["world_size"]) for process in seen.found] == [(0, 2), (1, 2)]
+    assert [process.steps for process in seen.found] == [80, 80]
+
+
 def test_a_job_script_is_seen_through(tmp_path: Path) -> None:
     seen = run_case(tmp_path, launcher=["./run.sh"])
     assert (seen.exit_code, seen.output.split("\n")[0]) == (0, "starting")

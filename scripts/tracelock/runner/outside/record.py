@@ -31,6 +31,7 @@ class Folder:
         self._stream: int | None = None
         self._lines: list[str] = []
         self._written = 0.0
+        self._facts: dict[str, Any] = {}
 
     def path(self, name: str) -> str:
         """Return the path of a file of this process."""
@@ -76,13 +77,14 @@ class Folder:
 
     def write_facts(self, session: Session) -> None:
         """Say which process this is."""
-        self._write(FACTS, {**process_facts(), "device": settings.device_facts(session.director.device)})
+        self._facts = process_facts()  # at the end, the process group is gone
+        self._write(FACTS, {**self._facts, "device": settings.device_facts(session.director.device)})
 
     def write_record(self, session: Session, ended: bool) -> None:
         """Write everything that is known so far."""
         if session.request.watch and self._lines:
             self.flush()
-        self._write(RECORD, {**process_facts(), **document(session), "ended": ended})
+        self._write(RECORD, {**self._facts, **document(session), "ended": ended})
 
     def _write(self, name: str, value: dict[str, Any]) -> None:
         temporary = self.path(f".{name}")
