@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import settings
 # How long an example takes says nothing on a machine with other work.
 settings.register_profile("tracelock", deadline=None)
 settings.load_profile("tracelock")
+
+os.environ["TRACELOCK_CACHE"] = ""  # no columns of a trace are kept in the user's own folder
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -24,7 +24,7 @@ from tracelock.diagnosis import Diagnosed, diagnose
 from tracelock.diagnosis.recorded import Recorded, recorded_beside
 from tracelock.errors import EXIT_BAD_INPUT, TracelockError
 from tracelock.io import stable_json
-from tracelock.trace import Trace, read_trace
+from tracelock.trace import Trace, open_trace
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Request:
     top: int = 10
     json: bool = False
     output: Path | None = None
+    cache: bool = False
 
 
 @dataclass
@@ -76,7 +77,7 @@ def run(request: Request) -> int:
 def _read(request: Request, path: Path, place: int, outcome: _Outcome) -> list[tuple[Analysis, Recorded]]:
     """Return what is in a file: one trace, or one of each rank that was merged into it."""
     with given_file(path) as (file, name), reading(Path(name).name) as progress:
-        trace = read_trace(file, progress)
+        trace = open_trace(file, progress, keep=request.cache)
         progress.analysing()
         parts = by_process(replace(trace, facts=replace(trace.facts, file=name)))
         several = len(parts) > 1 or len(request.files) > 1

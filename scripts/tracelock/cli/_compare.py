@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -27,7 +28,7 @@ from tracelock.report.pair import headline, junit, largest, markdown
 from tracelock.study.overview import value_text
 from tracelock.study.pair import CaseDifference, Pair, compare_sides
 from tracelock.study.sides import read_side
-from tracelock.trace import read_trace
+from tracelock.trace import open_trace
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,14 @@ class Request:
     junit: Path | None = None
     fail_above: str | None = None
     anyway: bool = False
+    cache: bool = False
 
 
 def run(request: Request) -> int:
     """Compare, tell, and return the exit code: 1 where the second side is slower than is allowed."""
     limit = None if request.fail_above is None else share_of(request.fail_above)
-    pair = compare_sides(read_side(request.before, _analyse), read_side(request.after, _analyse), request.anyway)
+    analyse = partial(_analyse, cache=request.cache)
+    pair = compare_sides(read_side(request.before, analyse), read_side(request.after, analyse), request.anyway)
     failed = [] if limit is None else pair.above(limit)
     if request.junit is not None:
         write_text(request.junit, junit(pair, failed, limit))
@@ -81,10 +84,10 @@ def share_of(text: str) -> float:
     return value
 
 
-def _analyse(path: Path) -> Diagnosed:
+def _analyse(path: Path, *, cache: bool) -> Diagnosed:
     recorded = recorded_beside(path)
     with reading(path.name) as progress:
-        trace = read_trace(path, progress)
+        trace = open_trace(path, progress, keep=cache)
         progress.analysing()
         return diagnose(analyze(trace), run=recorded.run, samples=recorded.samples)
 

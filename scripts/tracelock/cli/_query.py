@@ -14,7 +14,7 @@ import numpy as np
 
 from tracelock.cli._progress import reading
 from tracelock.errors import Problem, TracelockError
-from tracelock.trace import Trace, read_trace
+from tracelock.trace import Trace, open_trace
 from tracelock.trace.columns import DeviceKind, FlowKind, HostKind
 
 _BATCH: Final = 10_000
@@ -56,11 +56,11 @@ VIEWS: Final = {
 }
 
 
-def run(file: Path, sql: str, form: str, limit: int) -> None:
+def run(file: Path, sql: str, form: str, limit: int, *, cache: bool = False) -> None:
     """Print the rows that `sql` gives over the trace in `file`."""
     duckdb = _duckdb()
     with reading(file.name) as progress:
-        trace = read_trace(file, progress)
+        trace = open_trace(file, progress, keep=cache)
     connection = connect(trace)
     try:
         result = connection.execute(sql)

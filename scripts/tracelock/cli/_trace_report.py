@@ -20,12 +20,12 @@ from tracelock.diagnosis.recorded import recorded_beside
 from tracelock.errors import TracelockError
 from tracelock.io import write_text
 from tracelock.report.trace.page import file_of, render
-from tracelock.trace import read_trace
+from tracelock.trace import open_trace
 
 TRACE = "trace.json.gz"  # of a run of ours
 
 
-def run(files: Sequence[Path], output: Path | None) -> tuple[Path, list[Diagnosed]]:
+def run(files: Sequence[Path], output: Path | None, *, cache: bool = False) -> tuple[Path, list[Diagnosed]]:
     """Write the page of `files`, which are ranks of one job where there are several; return where it lies.
 
     Raises
@@ -33,7 +33,7 @@ def run(files: Sequence[Path], output: Path | None) -> tuple[Path, list[Diagnose
     TracelockError
         If a file cannot be read.
     """
-    known = [_read(path) for path in files]
+    known = [_read(path, cache) for path in files]
     analyses = [analyze_prepared(each) for each in known]
     ranks = _ranks(known, analyses)
     found = [_diagnosed(path, each, ranks) for path, each in zip(files, analyses, strict=True)]
@@ -43,9 +43,9 @@ def run(files: Sequence[Path], output: Path | None) -> tuple[Path, list[Diagnose
     return place, found
 
 
-def _read(path: Path) -> Prepared:
+def _read(path: Path, cache: bool) -> Prepared:
     with reading(path.name) as progress:
-        trace = read_trace(path, progress)
+        trace = open_trace(path, progress, keep=cache)
         progress.analysing()
         return prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
 

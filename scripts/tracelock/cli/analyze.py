@@ -18,6 +18,9 @@ JsonOption = Annotated[
 FolderOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write analysis.json and CSV tables there.")
 ]
+CacheOption = Annotated[
+    bool, typer.Option("--cache/--no-cache", help="Keep the trace's columns for the next look, and look there first.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +33,7 @@ def register(app: typer.Typer) -> None:
         top: TopOption = 10,
         json: JsonOption = False,
         output: FolderOption = None,
+        cache: CacheOption = False,
     ) -> None:
         """Say why a step takes as long as it does: the answer first, then the figures.
 
@@ -38,4 +42,4 @@ def register(app: typer.Typer) -> None:
         """
         from tracelock.cli._analyze import Request, run
 
-        raise typer.Exit(run(Request(files, step, top, json, output)))
+        raise typer.Exit(run(Request(files, step, top, json, output, cache)))

@@ -17,6 +17,9 @@ FailOption = Annotated[
     str | None, typer.Option("--fail-above", metavar="SHARE", help="Exit with 1 where AFTER takes longer by more: 5%.")
 ]
 AnywayOption = Annotated[bool, typer.Option("--anyway", help="Compare what does not go together, too.")]
+CacheOption = Annotated[
+    bool, typer.Option("--cache/--no-cache", help="Keep the trace's columns for the next look, and look there first.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +35,7 @@ def register(app: typer.Typer) -> None:
         junit: JunitOption = None,
         fail_above: FailOption = None,
         anyway: AnywayOption = False,
+        cache: CacheOption = True,
     ) -> None:
         """Say whether AFTER is slower than BEFORE, how certain that is, and what changed.
 
@@ -40,4 +44,4 @@ def register(app: typer.Typer) -> None:
         """
         from tracelock.cli._compare import Request, run
 
-        raise typer.Exit(run(Request(before, after, top, json, markdown, junit, fail_above, anyway)))
+        raise typer.Exit(run(Request(before, after, top, json, markdown, junit, fail_above, anyway, cache)))

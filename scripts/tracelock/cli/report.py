@@ -16,13 +16,16 @@ Sources = Annotated[
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="The page (DIR/report.html; FILE-report.html here for traces).")
 ]
+CacheOption = Annotated[
+    bool, typer.Option("--cache/--no-cache", help="Keep the trace's columns for the next look, and look there first.")
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to `app`."""
 
     @app.command()
-    def report(sources: Sources, output: OutputOption = None) -> None:
+    def report(sources: Sources, output: OutputOption = None, cache: CacheOption = True) -> None:
         """Write a page that answers: of traces (timeline, operators, memory, …), or of a study.
 
         The page is one file that needs no network. Of a study, the runs are compared and its figures drawn as well.
@@ -30,13 +33,13 @@ def register(app: typer.Typer) -> None:
         if len(sources) == 1 and sources[0].is_dir() and not (sources[0] / "trace.json.gz").is_file():
             _study(sources[0], output)
         else:
-            _traces([path / "trace.json.gz" if path.is_dir() else path for path in sources], output)
+            _traces([path / "trace.json.gz" if path.is_dir() else path for path in sources], output, cache)
 
 
-def _traces(files: list[Path], output: Path | None) -> None:
+def _traces(files: list[Path], output: Path | None, cache: bool) -> None:
     from tracelock.cli._trace_report import run
 
-    place, found = run(files, output)
+    place, found = run(files, output, cache=cache)
     for each in found:
         print(each.verdict if len(found) == 1 else f"{each.trace.file}: {each.verdict}")
     print(f"Report: {place}")
