@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from bundling import finished, write_trace
 
+from tracelock.bundle.code import first_files, own_code
 from tracelock.bundle.pack import Request, pack, review
 from tracelock.errors import TracelockError
 
@@ -121,6 +122,13 @@ def _links(entity: dict[str, object]) -> list[dict[str, str]]:
     values = [value for key, value in entity.items() if key not in ("conformsTo",)]
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
     return [item for item in flat if isinstance(item, dict)]
+
+
+@pytest.mark.parametrize("words", ["python train.py --lr 0.1", "torchrun -m train --data a:b", "bash -c train.py x"])
+def test_the_code_of_a_command_is_found(words: str, tmp_path: Path) -> None:
+    finished(tmp_path)
+    names = {path.name for path in own_code(first_files(words, tmp_path, tmp_path), tmp_path)}
+    assert names == {"train.py", "helper.py", "__init__.py", "part.py", "other.py"}
 
 
 def test_what_a_reviewer_would_miss(study: Path) -> None:

@@ -24,7 +24,7 @@ from tracelock.study.compare import compare
 from tracelock.study.remedies import remedies_document
 from tracelock.study.tables import write_tables
 
-_DERIVED = ("comparison.json", "remedies.json", "report.html", "tables", "figures")
+DERIVED = ("comparison.json", "remedies.json", "report.html", "tables", "figures")
 _TOLERANCE = 1e-9  # of numbers that two versions of numpy or scipy may round in another way
 _MATTER = ("numpy", "scipy", "matplotlib", "jinja2", "markupsafe", "msgspec")
 
@@ -53,12 +53,26 @@ class Again:
 def analyse_again(opened: Opened, folder: Path, say: Callable[[str], None]) -> Again:
     """Make comparison, tables, figures and report anew from the records of an archive, in the new folder `folder`."""
     original = opened.results
+    remake(original, folder, opened.comparison.method.min_effect, say)
+    names = sorted(derived_files(original) | derived_files(folder))
+    same = tuple(name for name in names if _equal(original / name, folder / name))
+    other = tuple(name for name in names if name not in same)
+    tables = [name for name in other if name.endswith(".csv")]
+    numbers = all(same_numbers(original / name, folder / name) for name in tables)
+    return Again(folder, same, other, numbers, tuple(_reasons(opened)) if other else ())
+
+
+def remake(original: Path, folder: Path, min_effect: float, say: Callable[[str], None]) -> None:
+    """Copy the records of the results in `original` to the new folder `folder` and make there what follows from them.
+
+    Figures and report are made where the original has them; nothing of `original` changes.
+    """
     shutil.copytree(original, folder, ignore=_not_derived(original))
     say("comparing the runs")
     if (original / "remedies.json").is_file():
         rounds = sum(path.is_dir() for path in (original / "rounds").glob("*"))
         write_json(folder / "remedies.json", remedies_document(folder, rounds))
-    found = compare(folder, opened.comparison.method.min_effect)
+    found = compare(folder, min_effect)
     write_tables(found, folder / "tables")
     comparison_document.write(folder / "comparison.json", found)
     say("drawing the figures")
@@ -66,24 +80,19 @@ def analyse_again(opened: Opened, folder: Path, say: Callable[[str], None]) -> A
         write_figures(found, folder / "figures")
     if (original / "report.html").is_file():
         write_report(folder, folder / "report.html")
-    names = sorted(_derived(original) | _derived(folder))
-    same = tuple(name for name in names if _equal(original / name, folder / name))
-    other = tuple(name for name in names if name not in same)
-    tables = [name for name in other if name.endswith(".csv")]
-    numbers = all(_same_numbers(original / name, folder / name) for name in tables)
-    return Again(folder, same, other, numbers, tuple(_reasons(opened)) if other else ())
 
 
 def _not_derived(original: Path) -> Callable[[str, list[str]], set[str]]:
     def ignored(folder: str, names: list[str]) -> set[str]:
-        return set(_DERIVED) & set(names) if Path(folder) == original else set()
+        return set(DERIVED) & set(names) if Path(folder) == original else set()
 
     return ignored
 
 
-def _derived(folder: Path) -> set[str]:
+def derived_files(folder: Path) -> set[str]:
+    """Return the names of the files in `folder` that follow from records."""
     found: set[str] = set()
-    for name in _DERIVED:
+    for name in DERIVED:
         place = folder / name
         files = place.rglob("*") if place.is_dir() else [place]
         found |= {path.relative_to(folder).as_posix() for path in files if path.is_file()}
@@ -94,7 +103,8 @@ def _equal(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 
-def _same_numbers(one: Path, other: Path) -> bool:
+def same_numbers(one: Path, other: Path) -> bool:
+    """Return whether two tables agree in all columns that both have, numbers to one part in 10⁹."""
     if not (one.is_file() and other.is_file()):
         return False
     rows = [list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) for path in (one, other)]

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _PATCH_LIMIT = 1 << 20
+_FUNCTION = re.compile(r"[^:]+:[A-Za-z_]\w*")
 _LIBRARIES = ("site-packages", "dist-packages", ".venv", ".snakemake")
 
 
@@ -28,21 +31,35 @@ class Repository:
     untracked: tuple[str, ...] = ()  # files of the study that git does not know
 
 
-def own_code(workload: str, study_folder: Path, root: Path) -> tuple[Path, ...]:
-    """Return the files of a workload that are its author's own: its file, and what that imports, in turn.
+def first_files(workload: str, study_folder: Path, root: Path) -> list[Path]:
+    """Return the files that a workload names itself.
 
     Parameters
     ----------
     workload
-        ``path/file.py:function`` relative to `study_folder`, or ``package.module:function`` of `root`.
+        ``path/file.py:function`` relative to `study_folder`, ``package.module:function`` of `root`, or the words of a
+        command that runs in `root`.
     """
-    place = workload.rpartition(":")[0]
-    first = (study_folder / place).resolve() if place.endswith(".py") else _find(place.split("."), [root.resolve()])
-    if first is None or not first.is_file():
-        return ()
+    if _FUNCTION.fullmatch(workload):
+        place = workload.rpartition(":")[0]
+        found = study_folder / place if place.endswith(".py") else _find(place.split("."), [root.resolve()])
+        return [found.resolve()] if found and found.is_file() else []
+    try:
+        words = shlex.split(workload)
+    except ValueError:
+        return []
+    files = [root / word for word in words if word.endswith((".py", ".sh"))]
+    if "-m" in words[:-1]:
+        module = _find(words[words.index("-m") + 1].split("."), [root.resolve()])
+        files += [module] if module else []
+    return [file.resolve() for file in files if file.is_file()]
+
+
+def own_code(first: Sequence[Path], root: Path) -> tuple[Path, ...]:
+    """Return the files that are an author's own: those in `first`, and what they import, in turn."""
     found: dict[Path, None] = {}
-    pending = [first]
-    folders = [first.parent, root.resolve()]
+    pending = list(first)
+    folders = [*dict.fromkeys(file.parent for file in first), root.resolve()]
     while pending:
         file = pending.pop()
         if file in found:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracelock.bundle.code import own_code
+from tracelock.bundle.code import first_files, own_code
 from tracelock.envs.catalog import environments
 from tracelock.errors import Problem, TracelockError, nearest
 from tracelock.io import file_digest, read_json
@@ -68,7 +68,7 @@ def find_origin(given: Path, results: str) -> Origin:
         raise TracelockError(Problem(str(folder), what, f"tracelock study run {file or 'STUDY'}"))
     file = file or _study_file(folder, str(plan.get("study_file") or ""))
     working = Path.cwd().resolve()
-    code = own_code(_workload(plan, file), file.parent if file else working, working)
+    code = own_code(first_files(_workload(plan, file), file.parent if file else working, working), working)
     root = _root([*code, *([file] if file else [])], working)
     return Origin(folder, plan, file, root, code, tuple(_changed(plan, file, code)))
 

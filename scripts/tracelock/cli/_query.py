@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,9 @@ from tracelock.trace import Trace, open_trace
 from tracelock.trace.columns import DeviceKind, FlowKind, HostKind
 
 _BATCH: Final = 10_000
+# A query that joins everything with everything ends, whoever wrote it.
+_MEMORY: Final = "4GB"
+_SECONDS: Final = 600.0
 _NAME_WIDTH: Final = 40  # a text may be folded to this
 _NUMBER: Final = re.compile(r"(?:-?[\d,]+(?:\.\d+)?)?")
 # Names of c10::DeviceType by number, of which the profiler's memory records speak.
@@ -63,16 +68,31 @@ def run(file: Path, sql: str, form: str, limit: int, *, cache: bool = False) -> 
         trace = open_trace(file, progress, keep=cache)
     connection = connect(trace)
     try:
-        result = connection.execute(sql)
+        with time_limit(connection):
+            result = connection.execute(sql)
+            names = [column[0] for column in result.description or ()]
+            {"table": _print_table, "csv": _print_csv, "json": _print_json}[form](names, _rows(result), limit)
+    except duckdb.InterruptException:
+        hint = "ask for less, or for fewer rows of each table"
+        raise TracelockError(Problem("SQL", f"took longer than {_SECONDS:.0f} s and was ended", hint)) from None
     except duckdb.Error as error:
         lines = str(error).strip().splitlines()
         hint = next((line.strip() for line in lines[1:] if "Did you mean" in line or "Candidate" in line), "")
         raise TracelockError(
             Problem("SQL", lines[0], hint or f"tables: {', '.join(VIEWS)}; see docs/query.md")
         ) from None
-    names = [column[0] for column in result.description or ()]
-    rows = _rows(result)
-    {"table": _print_table, "csv": _print_csv, "json": _print_json}[form](names, rows, limit)
+
+
+@contextlib.contextmanager
+def time_limit(connection: Any) -> Iterator[None]:
+    """End what `connection` does after a while; what it does then raises InterruptException."""
+    timer = threading.Timer(_SECONDS, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _duckdb() -> Any:
@@ -96,6 +116,8 @@ def connect(trace: Trace) -> Any:
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
+            "memory_limit": _MEMORY,
+            "temp_directory": "",
         }
     )
     for name, columns in _tables(trace).items():
