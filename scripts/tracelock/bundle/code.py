@@ -43,7 +43,8 @@ def first_files(workload: str, study_folder: Path, root: Path) -> list[Path]:
     if _FUNCTION.fullmatch(workload):
         place = workload.rpartition(":")[0]
         found = study_folder / place if place.endswith(".py") else _find(place.split("."), [root.resolve()])
-        return [found.resolve()] if found and found.is_file() else []
+        if found and found.is_file():
+            return [found.resolve()]
     try:
         words = shlex.split(workload)
     except ValueError:
