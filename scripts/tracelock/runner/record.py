@@ -149,6 +149,7 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
     no_trace = f"{cut} left no trace" if cut else "the profiler recorded no step"
     no_step = f"{cut} came before the first recorded step" if cut else "the profiler recorded no step"
     reasons = {
+        "cluster": "no batch system started the run",
         "affinity": "this system does not tell to which cores a process is bound",
         "device.index": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
         "device.uuid": _NO_GPU if device == "cpu" else "the GPU cannot be asked through NVML or nvidia-smi",
