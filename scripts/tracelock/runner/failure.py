@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ _MEMORY = (
     "shared memory (shm)",
 )
 _DEVICE = ("CUDA", "CUBLAS", "cuBLAS", "cuDNN", "CUDNN", "NCCL", "HIP error", "NVIDIA driver")
+# torch/csrc/DataLoader.cpp; the name is strsignal's.
+_LOADING = re.compile(r"DataLoader worker \(pid\(?s?\)? (\d+)\) is killed by signal: ([A-Za-z ]+)")
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -94,13 +96,37 @@ def of_exception(error: BaseException) -> Failed:
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return Failed(EXIT, _line(error), "SystemExit", _place(error), exit_code=code)
-    if isinstance(error, (EmptyLoaderError, LimitError)):
-        return Failed(EMPTY_LOADER if isinstance(error, EmptyLoaderError) else TIME_LIMIT, short(str(error)))
-    if isinstance(error, OverdueError):
-        return Failed(TIME_LIMIT, short(str(error)), None, _place(error))
+    if isinstance(error, (EmptyLoaderError, LimitError, OverdueError)):
+        place = _place(error) if isinstance(error, OverdueError) else None
+        return Failed(
+            EMPTY_LOADER if isinstance(error, EmptyLoaderError) else TIME_LIMIT, short(str(error)), None, place
+        )
+    if loading := _of_loading_process(f"{error}\n{error.__cause__}"):
+        return loading
     if isinstance(error, TracelockError) and ORIGINAL not in str(error):
         return Failed(SETUP, short(str(error)))
     return Failed(_kind(error), _line(error), type(error).__name__, _place(error))
+
+
+def told_by_kernel(failed: Failed, killed_for_memory: bool) -> Failed:
+    """Return `failed`, as lack of memory where a loading process was killed and the kernel says that it did that."""
+    if not killed_for_memory or (failed.cause, failed.signal) != (SIGNAL, signal.SIGKILL.name):
+        return failed
+    what = "the system ended a loading process for lack of memory: fewer num_workers, or less memory in each"
+    return replace(failed, cause=OUT_OF_MEMORY, what=what)
+
+
+def _of_loading_process(text: str) -> Failed | None:
+    """Return why a run failed whose loading process was ended by a signal, as torch's message tells it."""
+    found = _LOADING.search(text)
+    if not found:
+        return None
+    number = next((each for each in signal.Signals if signal.strsignal(each) == found[2]), None)
+    if number == signal.SIGBUS:
+        what = f"loading process {found[1]} had no room in shared memory (/dev/shm): more of it, or fewer num_workers"
+        return Failed(OUT_OF_MEMORY, what, signal=number.name)
+    name = number.name if number else f"the signal {found[2]!r}"
+    return Failed(SIGNAL, f"loading process {found[1]} was ended by {name}", signal=number.name if number else None)
 
 
 def of_ending(number: int | None, code: int | None, log: Sequence[str], killed_for_memory: bool) -> Failed:

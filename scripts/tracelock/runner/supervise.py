@@ -24,7 +24,17 @@ from tracelock.io import write_json
 from tracelock.runner import orphans, phase
 from tracelock.runner.attempt import LOG, RECORD, Attempt
 from tracelock.runner.ends import EndsLog, last_lines
-from tracelock.runner.failure import FAILURE, TAIL_LINES, TIME_LIMIT, Failed, document, of_ending, of_exception, problem
+from tracelock.runner.failure import (
+    FAILURE,
+    TAIL_LINES,
+    TIME_LIMIT,
+    Failed,
+    document,
+    of_ending,
+    of_exception,
+    problem,
+    told_by_kernel,
+)
 from tracelock.runner.identity import DRIVER_VARIABLE
 from tracelock.runner.process import SIGNALS, Stopped, stoppable
 from tracelock.runner.run import Request, fill, teller
@@ -91,6 +101,8 @@ def _outcome(request: Request, spec: Spec, attempt: Attempt) -> dict[str, Any]:
         what = f"a step has not ended {watch.overdue_s:.0f} s after the start of the measurement"
         place = _ending(status, attempt, kills).where
         return {"failed": asdict(Failed(TIME_LIMIT, what, None, place))}
+    if "failed" in said:
+        return said | {"failed": asdict(told_by_kernel(Failed(**said["failed"]), memory_kills() > kills))}
     return said or {"failed": asdict(_ending(status, attempt, kills))}
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_support import Program, command, environment, hear_signals, make_spec, visible
+from runner_support import PROGRAM, Program, command, environment, hear_signals, make_spec, visible
 
 from tracelock.errors import TracelockError
 from tracelock.runner import failure
 from tracelock.runner.ends import EndsLog
-from tracelock.runner.failure import of_ending, of_exception
+from tracelock.runner.failure import of_ending, of_exception, told_by_kernel
 from tracelock.runner.process import OverdueError, Stopped
 
 USERS = r"""
@@ -31,6 +33,8 @@ class Items(torch.utils.data.Dataset):
     def __getitem__(self, index):
         if MODE == "item":
             raise KeyError("no label")  # line: item
+        if MODE == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         return torch.ones(2)
 
 MODE = os.environ["MODE"]
@@ -65,15 +69,57 @@ def build(settings):
 """
 
 
-def made(tmp_path: Path, mode: str, program: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], Any]:
-    """Return (failure.json, ended process) of a run of the workload above."""
-    (tmp_path / "users.py").write_text(USERS)
-    monkeypatch.setenv("MODE", mode)
-    workers = 1 if mode == "item" else 0
-    spec = make_spec(tmp_path, workload=f"{tmp_path / 'users.py'}:build", settings={"num_workers": workers})
-    done = program(spec, tmp_path / "out")
-    assert visible(tmp_path / "out") == {"failure.json", "log.txt"}
-    return json.loads((tmp_path / "out" / "failure.json").read_text()), done
+# Each run in a fork of one process that has imported torch: the import is most of a run's time.
+FORKS = r"""
+import json, os, sys
+import torch
+import run_workload
+for mode, arguments in json.loads(sys.argv[1]).items():
+    pid = os.fork()
+    if not pid:
+        os.environ["MODE"] = mode
+        sys.argv[1:] = arguments
+        os.dup2(os.open(f"{mode}.err", os.O_CREAT | os.O_WRONLY), 2)
+        code = run_workload.main()
+        sys.stderr.flush()
+        os._exit(code)
+    print(mode, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+MODES = ("import", "build", "cuda", "raise", "item", "killed", "exit", "os_exit", "segv", "memory", "empty")
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], int, str, Path]]:
+    """Return failure.json, exit code, what was printed and the user's file of a run in each mode."""
+    folder = tmp_path_factory.mktemp("failed")
+    users = folder / "users.py"
+    users.write_text(USERS)
+    calls = {}
+    for mode in MODES:
+        workers = 1 if mode in ("item", "killed") else 0
+        spec = make_spec(folder / mode, workload=f"{users}:build", settings={"num_workers": workers})
+        calls[mode] = command(spec, folder / mode / "out")[2:]
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, json.dumps(calls)],
+        env={**environment(folder / "locks"), "PYTHONPATH": str(PROGRAM.parent)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    codes = dict(line.split() for line in done.stdout.splitlines())
+    for mode in MODES:
+        assert visible(folder / mode / "out") == {"failure.json", "log.txt"}, mode
+    return {
+        mode: (
+            json.loads((folder / mode / "out" / "failure.json").read_text()),
+            int(codes[mode]),
+            (folder / f"{mode}.err").read_text(),
+            users,
+        )
+        for mode in MODES
+    }
 
 
 @pytest.mark.parametrize(
@@ -84,6 +130,7 @@ def made(tmp_path: Path, mode: str, program: Program, monkeypatch: pytest.Monkey
         ("cuda", "cuda-error", None),
         ("raise", "user-code", "loss is lost"),
         ("item", "user-code", None),
+        ("killed", "signal", None),
         ("exit", "exit", "7"),
         ("os_exit", "exit", "the process ended with exit code 3"),
         ("segv", "signal", "ended by SIGSEGV"),
@@ -92,20 +139,28 @@ def made(tmp_path: Path, mode: str, program: Program, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_run_that_fails_says_why_and_where(
-    mode: str, cause: str, what: str | None, tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+    mode: str, cause: str, what: str | None, failed: dict[str, tuple[dict[str, Any], int, str, Path]]
 ) -> None:
-    found, done = made(tmp_path, mode, program, monkeypatch)
+    found, code, errors, users = failed[mode]
     assert found["schema"] == "tracelock/failure/1"
     assert (found["cause"], found["log"], found["variant"], found["repeat"]) == (cause, "log.txt", "num_workers=0", 1)
     assert what is None or found["what"] == what
     lines = USERS.splitlines()
     line = next((number for number, text in enumerate(lines, 1) if text.endswith(f"# line: {mode}")), None)
     if line is not None:
-        assert (found["where"]["file"], found["where"]["line"]) == (str(tmp_path / "users.py"), line)
-        assert f"users.py:{line} (traceback in" in done.stderr
+        assert (found["where"]["file"], found["where"]["line"]) == (str(users), line)
+        assert f"users.py:{line} (traceback in" in errors
     assert found["before_steps"] is (mode in {"import", "build", "cuda"})
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1, done.stderr
+    assert code == 1
+    assert errors.count("\n") == 1, errors
+
+
+def test_a_loading_process_that_is_killed_is_told_as_that(
+    failed: dict[str, tuple[dict[str, Any], int, str, Path]],
+) -> None:
+    found = failed["killed"][0]
+    assert found["signal"] == "SIGKILL"
+    assert re.fullmatch(r"loading process \d+ was ended by SIGKILL", found["what"])
 
 
 def test_a_log_keeps_both_ends_and_says_what_it_left_out(
@@ -195,3 +250,22 @@ def test_a_kill_is_lack_of_memory_only_where_the_kernel_says_so() -> None:
     assert of_ending(signal.SIGKILL, None, [], True).cause == "out-of-memory"
     assert of_ending(signal.SIGKILL, None, [], False).cause == "signal"
     assert of_ending(signal.SIGSEGV, None, [], True).cause == "signal"
+
+
+def test_a_loading_process_that_the_kernel_ended_for_memory_is_told_as_that() -> None:
+    error = RuntimeError("DataLoader worker (pid 4711) is killed by signal: Killed. ")
+    killed = of_exception(error)
+    assert (killed.cause, killed.signal) == ("signal", "SIGKILL")
+    assert told_by_kernel(killed, False) == killed
+    memory = told_by_kernel(killed, True)
+    assert (memory.cause, memory.what.partition(":")[0]) == (
+        "out-of-memory",
+        "the system ended a loading process for lack of memory",
+    )
+    raised = RuntimeError("DataLoader worker (pid(s) 4711) exited unexpectedly")
+    raised.__cause__ = error
+    assert of_exception(raised) == killed
+    bus = "DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out"
+    assert of_exception(RuntimeError(bus)).cause == "out-of-memory"
+    other = of_exception(ValueError("anything of the user"))
+    assert told_by_kernel(other, True) == other
