@@ -146,7 +146,7 @@ def _execute(command: list[str], log: Path, layout: Layout, console: Console) ->
             preexec_fn=lambda: end_with(parent, signal.SIGTERM),
         )
         try:
-            board = follow(process, layout, console, notices, "--keep-going" in command)
+            board = follow(process, layout, console, notices, any(word in command for word in ("--keep-going", "-k")))
         except BaseException:
             end_tree(process)
             raise
