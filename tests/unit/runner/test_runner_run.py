@@ -168,8 +168,9 @@ def test_whatever_is_null_says_why_and_nothing_else_does(images_run: tuple[Path,
     }
     no_check = {f"environment_check.{key}" for key in ("digest", "locked", "unlocked")}
     assert {path for path, why in run["unknown"].items() if why == "the run had no GPU"} == no_gpu
-    assert set(run["unknown"]) == no_gpu | no_check
-    assert nulls(run) - {"timed.stopped_by", "profiled.stopped_by"} == no_gpu | no_check
+    known_why = no_gpu | no_check | {"cluster"}
+    assert set(run["unknown"]) == known_why
+    assert nulls(run) - {"timed.stopped_by", "profiled.stopped_by"} == known_why
     assert all(at(run, path) is None for path in run["unknown"])
 
 
