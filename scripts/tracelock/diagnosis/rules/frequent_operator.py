@@ -101,7 +101,8 @@ def _device_us(loop: Repetition) -> float:
 def _loops(case: Case) -> list[Repetition]:
     """Return the loops of the steps outside of loader, optimizer and backward pass, the longest first."""
     found = [each for each in case.costs.repetitions if not each.in_loader] if case.costs else []
-    waits = {each.name for each in case.costs.waits if each.waiting_us} if case.costs and case.has_gpu else set()
+    known = case.costs.waits if case.costs and case.has_gpu else ()
+    waits = {each.name for each in known if each.waiting_us and each.kind in ("synchronization", "copy")}
     return [
         each for each in found if not _NOT_A_LOOP.search(each.name) and not each.in_optimizer | (each.name in waits)
     ]
