@@ -143,6 +143,8 @@ def _gpu_line(gpu: Gpu) -> str:
         named = sorted(((value, name) for name, value in vars(causes).items()), reverse=True)
         told = [f"{CAUSES[name]} {fmt.share(value / gpu.idle_us)}" for value, name in named if value > gpu.idle_us / 20]
         text += f", of that {', '.join(told)}"
+    if window and window - gpu.span_us > window / 20:
+        text += f"; before its first and after its last work {fmt.share(1 - gpu.span_us / window)}"
     return text
 
 

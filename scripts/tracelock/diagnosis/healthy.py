@@ -7,7 +7,7 @@ from typing import Literal
 from tracelock.analysis.model import Gpu
 from tracelock.diagnosis.case import Case
 from tracelock.diagnosis.examined import not_examined, ruled_out
-from tracelock.diagnosis.measures import confidence, per_step, percent
+from tracelock.diagnosis.measures import confidence, each, per_step, percent
 from tracelock.diagnosis.model import Evidence, Finding, Remedy
 from tracelock.diagnosis.trust import withheld
 
@@ -73,7 +73,13 @@ def _looked_for(case: Case) -> Evidence:
 
 
 def _is_busy(case: Case, gpu: Gpu) -> bool:
-    return gpu.span_us > 0 and gpu.busy_us / gpu.span_us >= case.limits.busy_device
+    window = _window_us(gpu)
+    return window > 0 and gpu.busy_us / window >= case.limits.busy_device
+
+
+def _window_us(gpu: Gpu) -> float:
+    """Return the time that the share of a device is of: it may rest long before its first row and after its last."""
+    return max(gpu.window_us or 0.0, gpu.span_us)
 
 
 def _what_is_left(case: Case) -> str:
@@ -94,13 +100,21 @@ def _what_is_left(case: Case) -> str:
 def _evidence(case: Case) -> list[Evidence]:
     evidence = []
     for gpu in case.analysis.gpus:
-        if gpu.span_us > 0:
-            busy = gpu.busy_us / gpu.span_us
-            text = f"GPU {gpu.id} busy {per_step(gpu.busy_us)} of {per_step(gpu.span_us)}"
+        if (window := _window_us(gpu)) > 0:
+            busy = gpu.busy_us / window
+            text = f"GPU {gpu.id} busy {per_step(gpu.busy_us)} of {per_step(window)}"
             evidence.append(Evidence(text, busy, "share", case.limits.busy_device))
+            if gpu.communication_us > 0:
+                evidence.append(_communication(gpu, window))
     breakdown = case.analysis.step.breakdown_us
     if breakdown is not None:
-        for part in ("kernel", "communication", "dataloader", "cpu_op", "other"):
+        collectives = () if case.has_gpu else ("communication",)  # a device's are kernels of it
+        for part in ("kernel", *collectives, "dataloader", "cpu_op", "other"):
             time_us = getattr(breakdown, part)
-            evidence.append(Evidence(f"{part}: {per_step(time_us)} a step", case.share(time_us), "share of step"))
+            evidence.append(Evidence(f"{part}: {per_step(time_us)} {each(case)}", case.share(time_us), "share of step"))
     return evidence
+
+
+def _communication(gpu: Gpu, window_us: float) -> Evidence:
+    text = f"GPU {gpu.id} communicates {per_step(gpu.communication_us)}, {per_step(gpu.exposed_communication_us)} of it"
+    return Evidence(f"{text} while it computes nothing", gpu.exposed_communication_us / window_us, "share")

@@ -35,9 +35,14 @@ def per_step(time_us: float | None) -> str:
     return "unknown" if time_us is None else f"{time_us:,.0f} µs"
 
 
+def each(case: Case) -> str:
+    """Return what times of the mean step are times of: a trace that marks no steps is one alone."""
+    return "a step" if case.has_steps else "in the trace"
+
+
 def of_step(case: Case, what: str, time_us: float, rows: tuple[TraceRow, ...] = ()) -> Evidence:
     """Return the evidence that something takes `time_us` of the mean step."""
-    text = f"{what}: {per_step(time_us)} of {per_step(case.step_us)} a step"
+    text = f"{what}: {per_step(time_us)} of {per_step(case.step_us)} {each(case)}"
     return Evidence(text, case.share(time_us), "share of step", rows=rows)
 
 
@@ -66,6 +71,6 @@ def chains(case: Case) -> Evidence:
     """Return what both sides of the step work, and what the device idles."""
     bounds = case.bounds
     device = "no device" if bounds.device_us is None else f"the device {per_step(bounds.device_us)}"
-    text = f"of {per_step(bounds.step_us)} a step the host works {per_step(bounds.host_us)}, {device}"
+    text = f"of {per_step(bounds.step_us)} {each(case)} the host works {per_step(bounds.host_us)}, {device}"
     idle = bounds.idle_us / bounds.step_us if bounds.device_us is not None and bounds.step_us else None
     return Evidence(text, idle, "idle share")

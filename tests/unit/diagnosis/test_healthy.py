@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from unit.diagnosis.cases import analysis, breakdown
+from unit.diagnosis.cases import analysis, breakdown, gpu
 
 from tracelock.analysis.model import Analysis
 from tracelock.analysis.work import Copies, Work
@@ -69,3 +69,27 @@ def test_without_steps_nothing_is_judged(work_known: Work | None) -> None:
     assert "prof.step()" in found.verdict
     assert found.findings[0].remedies[0].code
     assert confidence(found) == "low"
+
+
+@pytest.mark.parametrize(("window_us", "bound"), [(4_000.0, True), (8_000.0, False), (None, True)])
+def test_a_device_is_busy_for_a_part_of_the_whole_window(window_us: float | None, bound: bool) -> None:
+    worked = replace(gpu(3_900.0, 4_000.0), window_us=window_us)
+    found = diagnose(analysis(breakdown(kernel=975.0, other=25.0), gpus=(worked,)))
+    assert ("compute-bound" in found.verdict) == bound
+    assert f"of {window_us or 4_000.0:,.0f} µs" in found.findings[0].evidence[0].text
+
+
+def test_times_of_a_trace_without_steps_are_none_of_a_step() -> None:
+    made = healthy()
+    found = diagnose(replace(made, step=replace(made.step, source="whole trace"), steps=()))
+    assert not any("a step" in fact.text for fact in found.findings[0].evidence)
+
+
+def test_communication_behind_computing_is_told_with_what_shows_of_it() -> None:
+    worked = replace(gpu(3_900.0, 4_000.0), communication_us=3_500.0, exposed_communication_us=120.0)
+    told = [
+        fact.text
+        for fact in diagnose(analysis(breakdown(kernel=975.0, other=25.0), gpus=(worked,))).findings[0].evidence
+    ]
+    assert "GPU 0 communicates 3,500 µs, 120 µs of it while it computes nothing" in told
+    assert not any(text.startswith("communication: 0") for text in told)

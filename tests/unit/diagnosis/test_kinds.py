@@ -81,6 +81,37 @@ def test_bounds_hold_against_all_remedies_together() -> None:
     assert bounds["dataloader-bound"] >= 1 - 173 / 208  # measured with four workers
 
 
+# What is told of small operators in the loader.
+
+
+def small_operators(**calls: int) -> Diagnosed:
+    """Return what is said of eight batches, of which operators of 10 µs make each by so many calls."""
+    found = tuple(LoadingOperator(f"aten::{name}", 8 * each, 80.0 * each) for name, each in calls.items())
+    loading = waited(*[12_000.0] * 8, mode="main process", operators=found)
+    return diagnose(traced(20_000.0, None, loading_us=12_000.0, loading=loading))
+
+
+@pytest.mark.parametrize("fields", [1, 2, 8])
+def test_one_stack_for_each_tensor_of_a_sample_is_what_is_advised(fields: int) -> None:
+    found = small_operators(full=640, empty=700, stack=fields, cat=fields)
+    assert codes(found) == ["dataloader-bound"]
+    assert not any("torch.stack" in (remedy.code or "") for remedy in found.findings[0].remedies)
+
+
+@pytest.mark.parametrize("name", ["stack", "cat"])
+def test_hundreds_of_pieces_are_told_as_such(name: str) -> None:
+    main = small_operators(select=640, **{name: 100}).findings[0]
+    assert f"piece by piece: 100 calls of aten::{name}" in main.title
+
+
+@pytest.mark.parametrize("device_us", [None, 100_000.0])
+def test_a_device_is_spoken_of_where_there_is_one(device_us: float | None) -> None:
+    loading = waited(*[52_000.0] * 8, mode="main process")
+    found = diagnose(traced(208_000.0, device_us, host_us=208_000.0, loading_us=52_000.0, loading=loading))
+    loader = next(each for each in found.findings if each.code == "dataloader-bound")
+    assert any("device" in fact.text for fact in loader.evidence) == (device_us is not None)
+
+
 # Workers that start anew, told from one trace.
 
 

@@ -55,7 +55,8 @@ def _where(case: Case) -> str:
 
 def _evidence(case: Case, share: float) -> list[Evidence]:
     step = case.step_us or 0.0
-    text = f"DataLoader, not hidden behind the device: {per_step(share * step)} of {per_step(step)} a step"
+    idle = ", while the device computes nothing" if case.has_gpu else ""
+    text = f"DataLoader{idle}: {per_step(share * step)} of {per_step(step)} a step"
     evidence = [Evidence(text, share, "share of step", case.limits.dataloader_share)]
     evidence += [of_step(case, _in_python(each), each.host_us, each.rows) for each in _python(case)]
     for row in loading.rows(case):

@@ -37,7 +37,7 @@ def examine(case: Case) -> Cause | None:
     advice = "put the pieces together by a single torch.cat or torch.stack in collate_fn; index whole tensors, not rows"
     return Cause(
         title=f"Batches are put together piece by piece: {main.calls / batches.calls:,.0f} calls of {main.name} "
-        f"for each",
+        f"a batch",
         removal=loading.removal(case),  # the Python between the pieces goes with them
         likely=pieces,
         share=case.share(pieces.host),
