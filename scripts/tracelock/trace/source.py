@@ -47,7 +47,11 @@ _CORRUPT: Final[tuple[type[Exception], ...]] = (
     zipfile.BadZipFile,
     NotImplementedError,
 )
-_HINTS: Final = {"archive": "unpack it first", "UTF-16": "save it as UTF-8"}
+_HINTS: Final = {
+    "archive": "unpack it first",
+    "pickle": "of a memory snapshot? tracelock memory reads it",
+    "UTF-16": "save it as UTF-8",
+}
 
 
 class Source(Protocol):
