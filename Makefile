@@ -13,13 +13,14 @@ LOCKS := requirements
 # Only asked where the default index has no CPU build of torch.
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 STUDY ?= config/demo.yaml
+FUZZ_SECONDS ?= 3600
 # Tests that measure hold the device's lock, whatever runs beside them.
 PYTEST_WORKERS ?= 2
 
 BASE := $(VENV)/.base-$(TORCH)
 DEV := $(VENV)/.dev
 
-.PHONY: help install demo envs test test-slurm format lint type bench docs clean
+.PHONY: fuzz help install demo envs test test-slurm format lint type bench docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 12
@@ -69,6 +70,14 @@ type: $(DEV) ## strict type check
 
 bench: $(DEV) ## measure speed and memory against other tools
 	$(BIN)/python -m tests.bench
+
+fuzz: $(DEV) ## fuzz the readers of foreign files, FUZZ_SECONDS each (an hour); findings and corpus in build/fuzz
+	$(PIP) install --quiet --require-hashes --no-deps -r tests/fuzz/requirements.txt
+	for target in study bundle environment trace; do \
+	  mkdir -p build/fuzz/$$target && cp -n tests/data/results-1.zip build/fuzz/bundle/ 2>/dev/null || true; \
+	  PYTHONPATH=scripts $(BIN)/python -m tests.fuzz $$target build/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) \
+	    -timeout=30 -rss_limit_mb=2048 -artifact_prefix=build/fuzz/$$target-; \
+	done
 
 docs: $(DEV) ## write the generated parts of docs/
 	$(BIN)/tracelock docs
