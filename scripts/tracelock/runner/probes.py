@@ -6,6 +6,7 @@ value cannot be known.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -46,7 +47,7 @@ def host_probe(pid: int | None = None) -> Probe:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below `pid` that its main threads started, without a walk over all of /proc.
+    """Return the processes below `pid`, whichever of their threads started them, without a walk over all of /proc.
 
     Raises
     ------
@@ -58,14 +59,24 @@ def descendants(pid: int) -> list[int]:
     while pending:
         parent = pending.pop()
         try:
-            children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+            children = _children(parent)
         except (FileNotFoundError, ProcessLookupError):
             if parent == pid:
                 raise
             continue  # ended meanwhile
-        pending += [int(child) for child in children]
-        found += [int(child) for child in children]
+        pending += children
+        found += children
     return found
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of a process; the kernel keeps them by the thread that started each (proc(5))."""
+    main = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        if thread.name != str(pid):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
+                main += (thread / "children").read_text().split()
+    return [int(child) for child in main]
 
 
 class PsutilProbe:

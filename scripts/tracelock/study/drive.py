@@ -61,6 +61,7 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     plan = load_plan(study, workflow_environments(study, use_conda), True if elsewhere else None)
     layout = Layout(plan, results)
     folder = Path(layout.base)
+    keep_caches_here()
     command = _command(study, results, profile, [*options, *_changed_environments(folder)])
     if _nothing_to_do(folder, command):
         console.print(f"{plan.study.name}: everything is there already; nothing to run.")
@@ -83,6 +84,17 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     if environment.is_file():  # the reason, after all that was said
         console.print(f"tracelock: error: {environment.read_text(encoding='utf-8').strip()}", markup=False)
     return Outcome(folder, EXIT_FAILED, ran=True)
+
+
+def keep_caches_here() -> None:
+    """Have Snakemake keep its cache beside its own files where this user has no home to keep it in.
+
+    The home of a service's user is often absent or not its own, and Snakemake ends where it cannot make the folder.
+    """
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    there = next(folder for folder in (usual, *usual.absolute().parents) if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake", "cache").absolute())
 
 
 def _command(study: Path, results: str, profile: Path | None, options: Sequence[str]) -> list[str]:

@@ -225,3 +225,21 @@ def test_a_part_shorter_than_the_interval_has_one_sample() -> None:
 
 def test_gpu_columns_name_their_units() -> None:
     assert len(GPU_COLUMNS) == len(set(GPU_COLUMNS)) == 7
+
+
+def test_a_process_that_another_thread_started_is_found_too() -> None:
+    code = """
+import subprocess, threading
+def start():
+    process = subprocess.Popen(["sleep", "60"])
+    print(process.pid, flush=True)
+    input()
+    process.kill()
+threading.Thread(target=start).start()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        found = descendants(process.pid)
+        process.communicate("\n")
+    assert found == [child]
