@@ -58,6 +58,7 @@ def test_upgrading_stored_results_keeps_their_numbers(stored: Path) -> None:
 
 def test_what_changes_is_told_and_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     folder = finished(tmp_path / "mine")
+    (folder / "tables" / ".snakemake_timestamp").touch()
     table = folder / "tables" / "runs.csv"
     rows = [line.split(",") for line in table.read_text(encoding="utf-8").splitlines()]
     place = rows[0].index("host")

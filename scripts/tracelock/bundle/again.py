@@ -95,7 +95,9 @@ def derived_files(folder: Path) -> set[str]:
     for name in DERIVED:
         place = folder / name
         files = place.rglob("*") if place.is_dir() else [place]
-        found |= {path.relative_to(folder).as_posix() for path in files if path.is_file()}
+        # Snakemake leaves a hidden mark in a folder that a rule made.
+        shown = (path for path in files if path.is_file() and not path.name.startswith("."))
+        found |= {path.relative_to(folder).as_posix() for path in shown}
     return found
 
 
