@@ -84,7 +84,7 @@ class Campaign:
         if self._chance.random() < _AFTER_START:
             _await_run(driver)
         while self.result.faults < self._count:
-            if not _alive_after(driver, self._chance.uniform(0, self._chance.choice([2, 12]))):
+            if not _alive_after(driver, self._chance.uniform(0, self._chance.choice([1, 8]))):
                 return any_done
             fault = self._next(mounted, driver.pid)
             pid = target_of(fault, driver.pid)
