@@ -63,7 +63,7 @@ VIEWS: Final = {
 
 def run(file: Path, sql: str, form: str, limit: int, *, cache: bool = False) -> None:
     """Print the rows that `sql` gives over the trace in `file`."""
-    duckdb = _duckdb()
+    duckdb = load_duckdb()
     with reading(file.name) as progress:
         trace = open_trace(file, progress, keep=cache)
     connection = connect(trace)
@@ -95,7 +95,7 @@ def time_limit(connection: Any) -> Iterator[None]:
         timer.cancel()
 
 
-def _duckdb() -> Any:
+def load_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
@@ -110,7 +110,7 @@ def connect(trace: Trace) -> Any:
 
     No file can be read or written through it, no extension loaded, no variable of this program seen.
     """
-    connection = _duckdb().connect(
+    connection = load_duckdb().connect(
         config={
             "enable_external_access": "false",
             "autoinstall_known_extensions": "false",
@@ -120,13 +120,18 @@ def connect(trace: Trace) -> Any:
             "temp_directory": "",
         }
     )
+    add_tables(connection, trace)
+    connection.execute("set lock_configuration = true")
+    return connection
+
+
+def add_tables(connection: Any, trace: Trace) -> None:
+    """Make the tables of `trace` known to a connection of DuckDB."""
     for name, columns in _tables(trace).items():
         connection.register(name, columns)
     connection.execute(_MACRO)
     for name, view in VIEWS.items():
         connection.execute(f"create view {name} as {view}")
-    connection.execute("set lock_configuration = true")
-    return connection
 
 
 def _tables(trace: Trace) -> dict[str, dict[str, Any]]:

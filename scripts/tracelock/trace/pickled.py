@@ -23,6 +23,8 @@ _NUMBERS: Final = {b"J": "<i", b"K": "<B", b"M": "<H", b"G": ">d"}
 _TEXTS: Final = {b"\x8c": "<B", b"X": "<I", b"\x8d": "<Q"}
 _BYTES: Final = {b"C": "<B", b"B": "<I", b"\x8e": "<Q"}
 _LONGS: Final = {b"\x8a": "<B", b"\x8b": "<i"}
+_BINGET, _LONG_BINGET, _MEMOIZE, _BININT1, _BININT2 = b"hj\x94KM"
+_BEGIN, _SETITEMS, _EMPTY_DICT = b"(u}"
 _LONGEST: Final = 64  # bytes of a whole number
 
 
@@ -96,14 +98,12 @@ class _Reader:
 
     def read(self) -> Any:
         """Run to the end; return what is on the stack then."""
-        data, run = self._data, self._run
-        if data[:1] != b"\x80":
+        if self._data[:1] != b"\x80":
             raise _RefusedError("is no pickle of protocol 2 or later")
         while True:
-            code = data[self._at : self._at + 1]
-            self._at += 1
-            if code in run:
-                run[code]()
+            code = self._quick()
+            if code in self._run:
+                self._run[code]()
             elif code == b".":
                 (value,) = self._stack
                 return value
@@ -113,6 +113,37 @@ class _Reader:
                 )
             else:
                 raise _RefusedError("is a damaged pickle, or ends early")
+
+    def _quick(self) -> bytes:
+        """Run the instructions that make up most of a snapshot; return the first other one."""
+        data, at, stack, memo, marks = self._data, self._at, self._stack, self._memo, self._marks
+        push = stack.append
+        while True:
+            code = data[at]
+            at += 1
+            if code == _BINGET:
+                push(memo[data[at]])
+                at += 1
+            elif code == _LONG_BINGET:
+                push(memo[int.from_bytes(data[at : at + 4], "little")])
+                at += 4
+            elif code == _MEMOIZE:
+                memo[len(memo)] = stack[-1]
+            elif code == _BININT1:
+                push(data[at])
+                at += 1
+            elif code == _BININT2:
+                push(data[at] | data[at + 1] << 8)
+                at += 2
+            elif code == _BEGIN:
+                marks.append(len(stack))
+            elif code == _SETITEMS:
+                self._dict(self._marked())
+            elif code == _EMPTY_DICT:
+                push({})
+            else:
+                self._at = at
+                return data[at - 1 : at]
 
     def _take(self, count: int) -> bytes:
         part = self._data[self._at : self._at + count]
