@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import tracelock
+from tracelock.cli._examples import add_examples
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,4 +45,5 @@ def app_of(wanted: Sequence[str]) -> typer.Typer:
 
     for group in wanted:
         importlib.import_module(f"{__package__}.{group.replace('-', '_')}").register(app)
+    add_examples(app)
     return app

@@ -109,6 +109,8 @@ def _as_text(
     parts = [f"A: {first}\nB: {second}"]
     rows = [(c.tier, c.what, c.name, c.before or "–", c.after or "–") for c in changes]
     parts.append(text_table(("speed", "what", "package", "A", "B"), rows) if rows else _same(manifests))
+    if rows and (silent := _unstated(manifests)):
+        parts.append(f"versions not compared, as they are not stated: {silent}")
     if facts:
         parts.append(text_table(("machine", "A", "B"), facts))
     return "\n\n".join(parts)
@@ -118,13 +120,19 @@ def _same(manifests: tuple[Manifest, Manifest]) -> str:
     """Return what may be said where nothing differs: a file that was not read may differ."""
     unread = list(dict.fromkeys(name for manifest in manifests for name in manifest.unread))
     known = f"no difference in what was read; unknown, because not read: {', '.join(unread)}"
-    silent = sorted({p.name for m in manifests for p in m.packages if not (p.version or p.constraint or p.direct_url)})
     if unread:
         return known
-    if silent:
-        shown = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
-        return f"the same packages, as far as versions are stated; not stated for {shown}"
+    if silent := _unstated(manifests):
+        return f"the same packages, as far as versions are stated; not stated for {silent}"
     return "the same packages"
+
+
+def _unstated(manifests: tuple[Manifest, Manifest]) -> str:
+    """Return the packages of both sides of which one says no version, the first few by name; or an empty text."""
+    both = {p.key for p in manifests[0].packages} & {p.key for p in manifests[1].packages}
+    packages = [p for m in manifests for p in m.packages if p.key in both]
+    silent = sorted({p.name for p in packages if not (p.version or p.constraint or p.direct_url)})
+    return ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
 
 
 def restore(

@@ -95,7 +95,7 @@ def why_faster(comparison: Comparison, before: Case, after: Case) -> str:
     name, largest = max(changes.items(), key=lambda change: change[1])
     if whole <= 0 or largest < 0.2 * whole:
         return ""
-    told = f"{PARTS[name]} takes {time(one[0][name])} a {one[1]} in the baseline and {time(other[0][name])} in it"
+    told = f"{PARTS[name]}: {time(one[0][name])} a {one[1]} in the baseline, {time(other[0][name])} in it"
     return f"{told}, {percent(min(largest / whole, 1.0))} of the difference between their traces"
 
 

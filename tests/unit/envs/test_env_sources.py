@@ -52,6 +52,13 @@ def test_pip_freeze_in_a_conda_environment_names_packages_without_versions(tmp_p
     assert not [change for change in changes if change[1] in ("anyio", "numpy")]
 
 
+def test_what_has_no_version_is_said_beside_what_differs(tmp_path: Path, capsys) -> None:
+    listed(tmp_path, FREEZE, "a.txt")
+    listed(tmp_path, "anyio==4.0.0\nnumpy==1.26.3\n", "b.txt")
+    main_of("diff", tmp_path / "a.txt", tmp_path / "b.txt")
+    assert capsys.readouterr().out.splitlines()[-1] == "versions not compared, as they are not stated: anyio"
+
+
 def test_what_has_no_version_is_said_and_not_called_the_same(tmp_path: Path, capsys) -> None:
     listed(tmp_path, FREEZE, "a.txt")
     main_of("diff", tmp_path / "a.txt", tmp_path / "a.txt")
