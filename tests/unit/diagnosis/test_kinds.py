@@ -12,6 +12,7 @@ from tracelock.analysis.costs import Copying, Excess, Gaps, Hitch, Pause, TraceR
 from tracelock.analysis.model import Analysis
 from tracelock.analysis.sections import Loading, LoadingOperator, LoadingWait
 from tracelock.diagnosis import Diagnosed, diagnose
+from tracelock.diagnosis.rules.python_time import called
 
 ROW = TraceRow("(nothing recorded)", 10.0, 96_000.0, None, None)
 
@@ -220,3 +221,16 @@ def test_many_gaps_of_a_launchs_length_are_dispatch() -> None:
     found = diagnose(traced(540_000.0, 370_000.0, host_us=540_000.0, gaps=gaps))
     assert codes(found) == ["launch-bound"]
     assert any("gaps a step" in fact.text for fact in found.findings[0].evidence)
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        ("<built-in method full of type object at 0x7fb5da2cea40>", "<built-in method full>"),
+        ("<built-in method acquire of _thread.lock object at 0x7f00>", "<built-in method acquire>"),
+        ("<built-in function sleep>", "<built-in function sleep>"),
+        ("train.py(12): collate", "train.py(12): collate"),
+    ],
+)
+def test_addresses_of_objects_are_no_part_of_what_is_told(frame: str, told: str) -> None:
+    assert called(frame) == told

@@ -10,7 +10,7 @@ from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import at, of_step, per_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
-from tracelock.diagnosis.rules.python_time import WORDS
+from tracelock.diagnosis.rules.python_time import WORDS, called
 
 CODE = "dataloader-bound"
 FIRST_WORKERS = 4  # what most people start from; fewer where there are fewer cores
@@ -87,7 +87,7 @@ def _which(case: Case) -> str:
 
 def _in_python(each: PythonTime) -> str:
     where = PLACES[each.place]
-    return f"{where} {WORDS[each.kind]}: {each.rows[0].name}, {each.calls_per_step:,.1f} calls{at(each.rows)}"
+    return f"{where} {WORDS[each.kind]}: {called(each.rows[0].name)}, {each.calls_per_step:,.1f} calls{at(each.rows)}"
 
 
 def workers(case: Case) -> list[Remedy]:

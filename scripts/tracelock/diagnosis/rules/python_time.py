@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracelock.analysis.work import PythonTime, Work
 from tracelock.diagnosis import recurring
 from tracelock.diagnosis.case import Case, Removal
@@ -73,8 +75,13 @@ def _words(found: list[PythonTime]) -> str:
     return ", ".join(dict.fromkeys(WORDS[each.kind] for each in found[:3] if each.host_us >= found[0].host_us / 3))
 
 
+def called(name: str) -> str:
+    """Return a frame's name without the address of the object whose method it is, which says nothing to anybody."""
+    return re.sub(r" of [^>]*object at 0x[0-9a-f]+>?$", ">", name)
+
+
 def _told(case: Case, each: PythonTime) -> Evidence:
-    what = f"{each.rows[0].name}: {each.calls_per_step:,.1f} calls{f' at {each.code}' if each.code else ''}"
+    what = f"{called(each.rows[0].name)}: {each.calls_per_step:,.1f} calls{f' at {each.code}' if each.code else ''}"
     return of_step(case, what, each.host_us, each.rows)
 
 
