@@ -89,8 +89,7 @@ class Campaign:
             fault = self._next(mounted, driver.pid)
             pid = target_of(fault, driver.pid)
             if pid is None or not fault.do(study, pid, self._chance):
-                self._deck.append(fault)
-                continue
+                continue  # its turn comes again with the next round of all kinds
             any_done = True
             self.result.done[fault.name] += 1
             self._say(f"{self.result.faults}: {fault.name}; runs so far: {len(study.done())}")
