@@ -28,7 +28,7 @@ from tracelock.trace.walk import Tick, Walker
 from tracelock.trace.window import Window
 from tracelock.trace.worker import Part, Request
 
-LEAST_BYTES: Final = 96 << 20  # below that, starting a process costs more than it saves
+LEAST_BYTES: Final = 192 << 20  # below that, a second process costs more CPU time and memory than it saves time
 _RUN: Final = "from tracelock.trace.worker import main; main()"
 _HEAD_START: Final = 24 << 20  # bytes that are read while another process starts
 _LOOK: Final = 4 << 20  # bytes in which a cut is looked for
