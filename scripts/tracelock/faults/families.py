@@ -186,6 +186,12 @@ def imbalance(random: Random, job: Job) -> Pair:
     return replace(healed, world=replace(healed.world, imbalance=random.uniform(0.15, 0.4))), healed
 
 
+def late_hosts(random: Random, job: Job) -> Pair:
+    """Hold up now this and now that rank's host for much of a step; their devices compute equally long."""
+    healed = replace(job, world=World(ranks=4))
+    return replace(healed, world=replace(healed.world, late_us=random.uniform(0.5, 1.5) * _step_us(job))), healed
+
+
 def repeated(random: Random, job: Job) -> Pair:
     """Call a small operator hundreds of times where one call could do."""
     return job.with_habits(repeated=random.randint(80, 700)), job
@@ -248,6 +254,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("communication exposed", "communication-exposed", slow_network, cure="code"),
     Family("straggling rank", "straggling-rank", straggler, cure="code", ranks=True),
     Family("uneven ranks", "rank-imbalance", imbalance, cure="code", ranks=True),
+    Family("late hosts", "late-host", late_hosts, cure="code", ranks=True),
     Family("operator in a loop", "frequent-operator", repeated, cure="code"),
     Family("slow operator", "dominant-operator", slow_operator, cure="code"),
     *(

@@ -117,7 +117,14 @@ class Loop:
         late = world.straggler if world.ranks > 1 and self.rank == world.ranks - 1 else 1.0
         return late * math.exp(self.random.gauss(0.0, world.imbalance)) / self.job.clock
 
+    def _be_late(self) -> None:
+        """Let another program have this host's core for a while, about once in as many steps as there are ranks."""
+        world = self.job.world
+        if world.late_us and self.random.random() * world.ranks < 1:
+            self.host.sleep(world.late_us)
+
     def _train(self, number: int) -> Program:
+        self._be_late()
         with self.host.span(f"Optimizer.zero_grad#{self.job.optimizer}.zero_grad", "user_annotation"):
             self.host.work(6.0 + 0.15 * len(self.job.network.parameters))
         self.spoiler.before_model()
