@@ -82,6 +82,27 @@ def _step(number: int, operator_us: float) -> list[dict[str, Any]]:
     return [step, {**lane, "cat": "cpu_op", "name": "aten::mm", "ts": at + 10, "dur": operator_us}, *small]
 
 
+def checked_gradients(folder: Path) -> list[Path]:
+    """Return eight steps of 1000 µs in which each of ten nodes of the backward pass is checked, as torch records it."""
+    lane = {"ph": "X", "pid": 9, "tid": 9, "cat": "cpu_op"}
+    events: list[dict[str, Any]] = []
+    for number in range(8):
+        at = 1000.0 * number
+        step = {**lane, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": at, "dur": 1000.0}
+        events += [step, {**lane, "name": "aten::addmm", "ts": at + 5, "dur": 290.0}]
+        for node in range(10):
+            start = at + 300 + 65 * node
+            engine = "autograd::engine::evaluate_function: AddmmBackward0"
+            events.append({**lane, "name": engine, "ts": start, "dur": 60.0})
+            events.append({**lane, "name": "AddmmBackward0", "ts": start + 1, "dur": 18.0})
+            for place, name in enumerate(("isnan", "any", "_is_any_true", "item")):
+                events.append({**lane, "name": f"aten::{name}", "ts": start + 20 + 10 * place, "dur": 9.0})
+    trace = folder / "trace.json.gz"
+    folder.mkdir(parents=True, exist_ok=True)
+    trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+    return [trace]
+
+
 def _settings(**changes: Any) -> Settings:
     return replace(EASY, **changes)
 
@@ -189,7 +210,7 @@ SPEAKING: dict[str, Write] = {
     "needless-copies": real("clones of activations", 12.0, batch=256),
     "wrong-dtype": real("double precision"),
     "unused-work": real("validation in each step", 6.0),
-    "anomaly-detection": real("anomaly detection", width=16),
+    "anomaly-detection": checked_gradients,
     "optimizer-bound": real("optimizer one by one", optimizer="adam"),
     "python-time": real("sleep between layers", 300.0, stacks=True),
     "few-threads": on_cpu(threads=1, cores=8),
