@@ -5,7 +5,7 @@ starts from (measured again, interleaved with the proposals), and it is compared
 from the fastest variant of the study, where one is clearly faster than the baseline: so there is one path from the
 baseline to the best. The next round starts from the best of this one.
 
-Rounds end when nothing is proposed, nothing proposed helped, or a limit is reached.
+Rounds end when nothing is proposed, nothing proposed clearly helped, or a limit is reached.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def plan_round(base: Path, number: int) -> None:
     plan = read_json(base / "plan.json", "plan")
     start = _start(base, number)
     if start is None:
-        _write(base, number, plan, None, [], "nothing that the last round tried helped")
+        _write(base, number, plan, None, [], "nothing that the last round tried clearly helped")
         return
     results = gather(start.folder)
     proposals = _proposals(base, number, results, start)

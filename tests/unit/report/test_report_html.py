@@ -139,6 +139,17 @@ def test_a_study_that_tells_little_says_so(single: Comparison) -> None:
     assert "the trace of this run was not analysed" in text
 
 
+def test_a_remedy_that_is_unclear_is_not_told_as_one_that_did_not_help(single: Comparison) -> None:
+    edge = Edge("base", "one", "dataloader-bound", {"num_workers": 4}, 0.38, 0.01, 30.8, "unclear")
+    worse = Edge("base", "two", "x", {"amp": "bf16"}, 1.3, 1.2, 1.4, "made it worse")
+    tried = RemedyPath((), (Round(1, "base", (edge, worse), None),), None, {}, "")
+    text = Page(render_report(replace(single, remedies=tried), {})).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "no remedy that was tested clearly helped; unclear: num_workers=4." in text
+    none = replace(tried, rounds=(Round(1, "base", (worse,), None),))
+    text = Page(render_report(replace(single, remedies=none), {})).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "no remedy that was tested clearly helped." in text
+
+
 def test_the_path_of_remedies_is_shown_and_leads_where_it_goes_further(demo: Comparison) -> None:
     edges = [
         Edge("base", "one", "dataloader-bound", {"num_workers": 4}, 0.5, 0.48, 0.52, "helped"),

@@ -251,7 +251,7 @@ def remedies(tmp: Path, path: list[dict[str, Any]], **more: Any) -> None:
         "best": "num_workers=4",
         "best_settings": {"num_workers": 4},
         "best_yaml": "num_workers: 4\n",
-        "stopped": "nothing that the last round tried helped",
+        "stopped": "nothing that the last round tried clearly helped",
     }
     write_json(tmp / "remedies.json", {**document, **more})
 
