@@ -66,11 +66,13 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     if _nothing_to_do(folder, command):
         console.print(f"{plan.study.name}: everything is there already; nothing to run.")
         return Outcome(folder, 0, ran=False)
-    show_plan(plan, console)
     if "-n" in options or "--dry-run" in options:
+        show_plan(plan, console)
         return Outcome(folder, subprocess.run(command, check=False).returncode, ran=False)
+    # All that can be refused is, before anything is said of what will be measured.
     await_study(layout.base, lambda line: console.print(line, markup=False))
     log = _log(folder)
+    show_plan(plan, console)
     exit_code, failures = _execute(command, log, layout, console)
     if not exit_code:
         return Outcome(folder, 0, ran=True)

@@ -108,7 +108,13 @@ def await_study(base: str, say: Callable[[str], None] | None = None) -> None:
 def _is_held(path: Path) -> bool:
     if holder_pid(path) is not None:
         return True
-    found = claim(path)
+    try:
+        found = claim(path)
+    except OSError as error:
+        if has_no_locks(error):
+            return False
+        hint = "let it be written, then start again"
+        raise TracelockError(Problem(str(path), f"cannot be written: {error.strerror}", hint), EXIT_FAILED) from None
     if found:
         found.release()
     return found is None

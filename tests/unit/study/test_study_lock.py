@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -153,3 +154,16 @@ def test_every_cause_is_told_once_with_its_runs() -> None:
         "  ended by a signal: ended by SIGKILL",
         "  log: results/mine/log.txt",
     ]
+
+
+def test_a_lock_that_cannot_be_written_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = tmp_path / "study"
+    lock.lock_file(str(base)).write_text("")
+
+    def read_only(_: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(lock, "claim", read_only)
+    with pytest.raises(TracelockError, match=r"\.study\.lock: cannot be written: Read-only file system") as caught:
+        lock.await_study(str(base))
+    assert caught.value.exit_code == 1

@@ -38,6 +38,7 @@ class Session:
     def _fresh(self, profiled: bool = False) -> None:
         self.tally = Tally()
         self.pilot = Pilot()
+        self._called: dict[int, int] = {}  # when each optimizer last stepped
         self.director = Director(self, profiled)
         self.folder: Folder | None = None
         self.source = "function" if self.request.step else "optimizer"
@@ -69,8 +70,10 @@ class Session:
         now = time.perf_counter_ns()
         if self.source != "optimizer":
             return
-        for _ in range(self.pilot.stepped(key)):
-            self.step_ended(now, device)
+        # A call that shows that the one before it had ended a step, too, ends two: each at its own time.
+        before, self._called[key] = self._called.get(key, now), now
+        for at in (before, now)[2 - self.pilot.stepped(key) :]:
+            self.step_ended(at, device)
 
     def profiler_stepped(self, now: int) -> None:
         """Count a step of the script's own profiler, unless its optimizer has counted this one."""
