@@ -29,8 +29,10 @@ def analyze_run(run: Path | None, trace: Path | None, thresholds: Mapping[str, A
     limits = read_thresholds(dict(thresholds))
     recorded = read_recorded(run) if run else Recorded()
     source = _trace_of(run, recorded) if run else trace
-    if source is None:
-        write_json(output, {"schema": schema("no-analysis"), "reason": _why_no_trace(recorded)})
+    if source is None or (run and not source.exists()):
+        # A run whose trace was taken away later, for room, keeps its figures, and the study goes on.
+        reason = f"{source.name} is not there any more" if source else _why_no_trace(recorded)
+        write_json(output, {"schema": schema("no-analysis"), "reason": reason})
         return
     found = analyze(read_trace(source))
     diagnosed = diagnose(found, run=recorded.run, samples=recorded.samples, thresholds=limits)
