@@ -6,6 +6,7 @@ Runs inside the environment that is measured: Python 3.10 or newer, the standard
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -34,7 +35,8 @@ def main() -> int:
 
 
 def _tell(message: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # nobody reads it any more: that is no fault of the batch
+        print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
 
 
 def _arguments() -> argparse.Namespace:

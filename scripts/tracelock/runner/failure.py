@@ -116,6 +116,18 @@ def told_by_kernel(failed: Failed, killed_for_memory: bool) -> Failed:
     return replace(failed, cause=OUT_OF_MEMORY, what=what)
 
 
+def told_by_signal(failed: Failed, number: int | None) -> Failed:
+    """Return `failed`, as ended by a signal where the run was asked to end before its code raised an exception.
+
+    A batch system signals every process of a job at once: a pipe whose reader has ended, or a child that is gone, is
+    then what the exception speaks of.
+    """
+    if number is None or failed.cause != USER_CODE:
+        return failed
+    name = signal.Signals(number).name
+    return replace(failed, cause=SIGNAL, what=short(f"stopped by {name}; on the way: {failed.what}"), signal=name)
+
+
 def _of_loading_process(text: str) -> Failed | None:
     """Return why a run failed whose loading process was ended by a signal, as torch's message tells it."""
     found = _LOADING.search(text)

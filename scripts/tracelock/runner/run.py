@@ -87,7 +87,8 @@ def teller(spec: Spec, request: Request, outside: TextIO) -> Callable[[str], Non
     def tell(message: str) -> None:
         print(f"{datetime.now(timezone.utc):%H:%M:%S} {message}", flush=True)
         line = f"{spec.variant} [{request.repeat}]: {message}"
-        print(line, file=outside)
+        with suppress(OSError):  # nobody reads it any more: that is no fault of the run
+            print(line, file=outside)
         notices = os.environ.get(NOTICES_VARIABLE)
         if notices and message.startswith("waiting"):
             with suppress(OSError), Path(notices).open("a", encoding="utf-8") as stream:

@@ -34,6 +34,7 @@ from tracelock.runner.failure import (
     of_exception,
     problem,
     told_by_kernel,
+    told_by_signal,
 )
 from tracelock.runner.identity import DRIVER_VARIABLE
 from tracelock.runner.process import SIGNALS, Stopped, stoppable
@@ -102,7 +103,8 @@ def _outcome(request: Request, spec: Spec, attempt: Attempt) -> dict[str, Any]:
         place = _ending(status, attempt, kills).where
         return {"failed": asdict(Failed(TIME_LIMIT, what, None, place))}
     if "failed" in said:
-        return said | {"failed": asdict(told_by_kernel(Failed(**said["failed"]), memory_kills() > kills))}
+        failed = told_by_kernel(Failed(**said["failed"]), memory_kills() > kills)
+        return said | {"failed": asdict(told_by_signal(failed, watch.asked))}
     return said or {"failed": asdict(_ending(status, attempt, kills))}
 
 

@@ -36,6 +36,7 @@ class Watch:
     def __init__(self, child: int, output: int, log: EndsLog, driver: str | None) -> None:
         self._child, self._output, self._log, self._driver = child, output, log, driver
         self._asked_at: float | None = None
+        self.asked: int | None = None  # the first signal to end that was passed on
         self._dumped_at: float | None = None
         self.overdue_s: float | None = None  # the limit for which the child was killed
         self.driver_gone = False
@@ -43,6 +44,7 @@ class Watch:
     def pass_on(self, number: int, _: object = None) -> None:
         """Send the child a signal that was sent to this process."""
         self._asked_at = self._asked_at or time.monotonic()
+        self.asked = self.asked or number
         _kill(self._child, number)
 
     def wait(self) -> int:

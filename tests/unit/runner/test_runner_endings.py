@@ -137,3 +137,25 @@ def test_help_needs_neither_torch_nor_anything_else(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "--spec" in done.stdout
+
+
+def test_a_run_whose_words_nobody_reads_any_more_is_made_all_the_same(tmp_path: Path) -> None:
+    process = start(make_spec(tmp_path), tmp_path / "out", tmp_path / "locks")
+    process.stderr.close()  # type: ignore[union-attr]
+    assert process.wait(120) == 0
+    check_whole(tmp_path / "out")
+    assert (tmp_path / "out" / "run.json").is_file()
+
+
+def test_what_the_code_makes_of_a_signal_is_still_told_as_the_signal(tmp_path: Path) -> None:
+    """A batch system ends every process of a job at once; what then breaks in the code is no fault of the code."""
+    out, said = tmp_path / "out", tmp_path / "said"
+    settings = {"sleep_s": 0.2, "announce": str(said), "rewords": True}
+    process = start(make_spec(tmp_path, settings=settings, timing={"steps": 500}), out, tmp_path / "locks")
+    wait_until(said.exists)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    failure = json.loads((out / "failure.json").read_text())
+    assert (failure["cause"], failure["signal"], failure["exception"]) == ("signal", "SIGTERM", "BrokenPipeError")
+    assert "Broken pipe" in failure["what"]

@@ -18,7 +18,7 @@ from runner_support import PROGRAM, Program, command, environment, hear_signals,
 from tracelock.errors import TracelockError
 from tracelock.runner import failure
 from tracelock.runner.ends import EndsLog
-from tracelock.runner.failure import of_ending, of_exception, told_by_kernel
+from tracelock.runner.failure import of_ending, of_exception, told_by_kernel, told_by_signal
 from tracelock.runner.process import OverdueError, Stopped
 
 USERS = r"""
@@ -269,3 +269,16 @@ def test_a_loading_process_that_the_kernel_ended_for_memory_is_told_as_that() ->
     assert of_exception(RuntimeError(bus)).cause == "out-of-memory"
     other = of_exception(ValueError("anything of the user"))
     assert told_by_kernel(other, True) == other
+
+
+def test_only_an_exception_of_the_code_is_laid_to_a_signal() -> None:
+    other = of_exception(ValueError("anything of the user"))
+    assert told_by_signal(other, None) == other
+    told = told_by_signal(other, signal.SIGTERM)
+    assert (told.cause, told.signal, told.what) == (
+        "signal",
+        "SIGTERM",
+        "stopped by SIGTERM; on the way: anything of the user",
+    )
+    memory = of_exception(MemoryError())
+    assert told_by_signal(memory, signal.SIGTERM) == memory

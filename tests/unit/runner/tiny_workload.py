@@ -19,6 +19,7 @@ SETTINGS = (
     Setting("kill_at", "int", None, "the step that kills its own process"),
     Setting("sleep_s", "float", 0.0, "seconds that a step sleeps"),
     Setting("item_fails", "bool", False, "whether items raise"),
+    Setting("rewords", "bool", False, "whether the step turns what ends it into an exception of its own"),
     Setting("announce", "str", None, "a file that the step writes its number to"),
     Setting("result", "str", "workload", "what build returns", allowed=("workload", "nothing", "no_step", "raises")),
 )
@@ -60,7 +61,12 @@ def build(settings: Settings) -> Any:
             raise ValueError("the step is broken")
         if count == settings["kill_at"]:
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(settings["sleep_s"])
+        try:
+            time.sleep(settings["sleep_s"])
+        except BaseException as error:
+            if settings["rewords"]:
+                raise BrokenPipeError(32, "Broken pipe") from error
+            raise
         with label("forward_pass"):
             loss = model(batch).square().mean()
         with label("backward_pass"):
