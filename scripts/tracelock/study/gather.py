@@ -15,6 +15,9 @@ from tracelock.study.failures import failure_line, failure_of
 from tracelock.study.outcome import Environment, ExcludedRun, MissingRun
 from tracelock.study.records import PlanFile, PlannedVariant, RunFile, read_plan, read_run, read_waves
 
+# So many packages are named where an environment differs from its lock.
+_NAMED = 3
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -164,8 +167,11 @@ def _environment(folder: Path, name: str) -> Environment:
 
 
 def _check_note(check: Mapping[str, Any]) -> str:
-    """Return what the gate found, in words."""
-    count = sum(bool(difference.get("fatal", True)) for difference in check.get("differences", []))
-    if count:
-        return f"differs from its lock in {count} place{'s' if count != 1 else ''}"
+    """Return what the gate found, in words: the first packages that differ are named."""
+    fatal = [difference for difference in check.get("differences", []) if difference.get("fatal", True)]
+    if fatal:
+        names = list(dict.fromkeys(str(difference["name"]) for difference in fatal if difference.get("name")))
+        named = ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
+        places = f"{len(fatal)} place{'s' if len(fatal) != 1 else ''}"
+        return f"differs from its lock in {places}" + (f": {named}" if named else "")
     return "has no lock" if check.get("ok") is None else "equals its lock"

@@ -226,7 +226,7 @@ def test_environments_are_compared_with_their_own_baseline_and_with_each_other(t
     assert [row.unlocked for row in found.comparisons] == [False, True, True, True]
     assert {case.environment: case.unlocked for case in found.cases} == {"a": False, "b": True}
     assert [answer.environment for answer in found.answers] == ["a", "b"]
-    assert found.environments[1].note == "differs from its lock in 1 place"
+    assert found.environments[1].note == "differs from its lock in 1 place: numpy"
 
 
 def test_device_use_is_a_mean_over_devices_and_its_shares_sum_to_one(tmp_path: Path) -> None:
