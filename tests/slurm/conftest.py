@@ -76,7 +76,14 @@ class Sweep:
             own = {"PYTHONPATH": str(self.root / "scripts"), "TRACELOCK_LOCK_DIR": str(self.folder / "locks")}
             environment = {**os.environ, **own, "NO_COLOR": "1"}
             driver = subprocess.Popen(
-                command, cwd=self.folder, stdout=output, stderr=output, text=True, env=environment, process_group=0
+                command,
+                cwd=self.folder,
+                stdout=output,
+                stderr=output,
+                text=True,
+                env=environment,
+                process_group=0,
+                preexec_fn=_hear_signals,
             )
         self.drivers.append(driver)
         return driver
@@ -119,6 +126,12 @@ class Sweep:
                 driver.wait()
         if jobs := self.jobs():
             call("scancel", "--full", *jobs, check=False)
+
+
+def _hear_signals() -> None:
+    """Set the dispositions of a shell in the foreground: under nohup, or in the background, some are ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ from tracelock.trace.columns import HostKind, Int32, Int64
 # Operators that take a piece of a tensor: a loop over samples or time steps begins with one.
 _PIECE: Final = re.compile(r"aten::(select|slice|unbind|narrow|index|index_select|split|chunk|unsqueeze|_unsafe_view)$")
 _COPY: Final = re.compile(r"aten::(clone|contiguous|copy_|_to_copy|to)$")
+# Operators that change a tensor's form, and copy where they have to: what they copy was asked for.
+_FORM: Final = re.compile(r"aten::(clone|contiguous|copy_?|_to_copy|to|type_as|reshape|flatten|repeat|expand)$")
 _KINDS: Final[dict[str, str]] = {"aten::clone": "clone", "aten::contiguous": "contiguous", "aten::copy_": "copy"}
 NEAR = 100_000  # ns
 SHORT_TURN = 1_000_000  # ns: longer turns are work, not dispatch
@@ -121,7 +123,7 @@ def copies(main: MainThread, apart: Intervals) -> tuple[Copies, ...]:
     at = np.searchsorted(main.start, host.start[rows], side="right") - 1
     rows = rows[(at >= 0) & np.isin(main.part[np.maximum(at, 0)], (Part.OWN, Part.BACKWARD))]
     rows = rows[~has_above(known.tree.parent, is_copy, rows)]
-    rows = rows[~gathers(main, rows) & ~within(apart, host.start[rows])]
+    rows = rows[~gathers(main, rows) & ~within(apart, host.start[rows]) & ~_own_filling(main, rows)]
     groups: dict[str, list[int]] = {}
     for place in rows.tolist():
         groups.setdefault(_KINDS.get(texts[host.name[place]], "cast"), []).append(place)
@@ -132,6 +134,15 @@ def copies(main: MainThread, apart: Intervals) -> tuple[Copies, ...]:
         row = places.host_rows(longest(host.duration, each))
         found.append(Copies(kind, len(each) / count, spent, row))  # type: ignore[arg-type]
     return tuple(sorted(found, key=lambda each: -each.host_us))
+
+
+def _own_filling(main: MainThread, rows: Int64) -> Mask:
+    """Return which of `rows` are the ``copy_`` of an operator that computes: a bias into the result of ``addmm``."""
+    known, texts = main.places.known, main.places.known.trace.texts
+    names = known.trace.host.name
+    computes = matching(texts, names, lambda name: name.startswith("aten::") and _FORM.match(name) is None)
+    plain = matching(texts, names[rows], lambda name: name == "aten::copy_")
+    return plain & has_above(known.tree.parent, computes, rows)
 
 
 def within(held: Intervals, times: Int64) -> Mask:

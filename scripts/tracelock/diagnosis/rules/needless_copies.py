@@ -52,8 +52,8 @@ def _advice(main: Copies) -> str:
 RULE = Rule(
     code="needless-copies",
     needs="steps in the trace, and no device: there, copies are fast",
-    speaks="`clone`, `contiguous`, casts and `copy_` in the forward and backward pass, outside of loops, take "
-    "`copies_share` of the step",
+    speaks="`clone`, `contiguous`, casts and `copy_` in the forward and backward pass, outside of loops and of "
+    "operators that compute, take `copies_share` of the step",
     remedies="code: fewer copies, by their kind, at the user's line",
     thresholds=("copies_share",),
     examine=examine,
