@@ -6,14 +6,13 @@ Runs inside the environment that is measured: Python 3.10 or newer, the standard
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from pathlib import Path
 
 from tracelock.errors import TracelockError
 from tracelock.runner.batch import Batch, work_through
-from tracelock.runner.process import Stopped
+from tracelock.runner.process import Stopped, say
 
 
 def main() -> int:
@@ -26,17 +25,16 @@ def main() -> int:
         work_through(batch, given.output, _tell)
     except TracelockError as error:
         for problem in error.problems:
-            print(f"run_batch: error: {problem}", file=sys.stderr)
+            say(f"run_batch: error: {problem}", sys.stderr)
         return error.exit_code
     except Stopped as stopped:
-        print(f"run_batch: {stopped}", file=sys.stderr)
+        say(f"run_batch: {stopped}", sys.stderr)
         return 128 + stopped.number
     return 0
 
 
 def _tell(message: str) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more: that is no fault of the batch
-        print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+    say(f"{time.strftime('%H:%M:%S')} {message}", sys.stderr)
 
 
 def _arguments() -> argparse.Namespace:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tracelock.errors import TracelockError
-from tracelock.runner.process import Stopped
+from tracelock.runner.process import Stopped, say
 from tracelock.runner.run import Request
 from tracelock.runner.supervise import supervise
 
@@ -21,10 +21,10 @@ def main() -> int:
         print(supervise(_request()))
     except TracelockError as error:
         for problem in error.problems:
-            print(f"run_workload: error: {problem}", file=sys.stderr)
+            say(f"run_workload: error: {problem}", sys.stderr)
         return error.exit_code
     except Stopped as stopped:
-        print(f"run_workload: {stopped}", file=sys.stderr)
+        say(f"run_workload: {stopped}", sys.stderr)
         return 128 + stopped.number
     return 0
 

@@ -8,7 +8,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.tests_support import hear_signals
 
 from tracelock.runner.probes import descendants
 
@@ -80,7 +81,7 @@ class Study:
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_hear_signals,
+                preexec_fn=hear_signals,
             )
 
     def text(self) -> str:
@@ -176,11 +177,6 @@ def processes(driver: int) -> dict[str, list[int]]:
         elif program in ("analyze.py", "compare.py", "figures.py", "report.py"):
             found["analysis"].append(pid)
     return found
-
-
-def _hear_signals() -> None:
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def _as_planned(run: dict[str, Any], digests: dict[str, str]) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests_support import hear_signals
 
 from slurm.single_host import SingleHost, call, why_not
 
@@ -83,7 +84,7 @@ class Sweep:
                 text=True,
                 env=environment,
                 process_group=0,
-                preexec_fn=_hear_signals,
+                preexec_fn=hear_signals,
             )
         self.drivers.append(driver)
         return driver
@@ -126,12 +127,6 @@ class Sweep:
                 driver.wait()
         if jobs := self.jobs():
             call("scancel", "--full", *jobs, check=False)
-
-
-def _hear_signals() -> None:
-    """Set the dispositions of a shell in the foreground: under nohup, or in the background, some are ignored."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

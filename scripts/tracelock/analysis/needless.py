@@ -24,8 +24,8 @@ from tracelock.trace.columns import HostKind, Int32, Int64
 # Operators that take a piece of a tensor: a loop over samples or time steps begins with one.
 _PIECE: Final = re.compile(r"aten::(select|slice|unbind|narrow|index|index_select|split|chunk|unsqueeze|_unsafe_view)$")
 _COPY: Final = re.compile(r"aten::(clone|contiguous|copy_|_to_copy|to)$")
-# Operators that change a tensor's form, and copy where they have to: what they copy was asked for.
-_FORM: Final = re.compile(r"aten::(clone|contiguous|copy_?|_to_copy|to|type_as|reshape|flatten|repeat|expand)$")
+# Operators that give a tensor another form, and copy where they have to: what they copy was asked for.
+_FORM: Final = re.compile(r"aten::(copy|type_as|reshape|flatten|repeat|expand)$")
 _KINDS: Final[dict[str, str]] = {"aten::clone": "clone", "aten::contiguous": "contiguous", "aten::copy_": "copy"}
 NEAR = 100_000  # ns
 SHORT_TURN = 1_000_000  # ns: longer turns are work, not dispatch
@@ -137,12 +137,14 @@ def copies(main: MainThread, apart: Intervals) -> tuple[Copies, ...]:
 
 
 def _own_filling(main: MainThread, rows: Int64) -> Mask:
-    """Return which of `rows` are the ``copy_`` of an operator that computes: a bias into the result of ``addmm``."""
+    """Return which of `rows`, outermost copies, an operator that computes makes: the bias in ``addmm``."""
     known, texts = main.places.known, main.places.known.trace.texts
     names = known.trace.host.name
-    computes = matching(texts, names, lambda name: name.startswith("aten::") and _FORM.match(name) is None)
-    plain = matching(texts, names[rows], lambda name: name == "aten::copy_")
-    return plain & has_above(known.tree.parent, computes, rows)
+    found = matching(texts, names[rows], lambda name: name == "aten::copy_")
+    if found.any():
+        computes = matching(texts, names, lambda name: name.startswith("aten::") and _FORM.match(name) is None)
+        found[found] = has_above(known.tree.parent, computes, rows[found])
+    return found
 
 
 def within(held: Intervals, times: Int64) -> Mask:

@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -71,6 +71,12 @@ def overdue_after(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def say(line: str, stream: TextIO) -> None:
+    """Print a line to somebody who may be gone: a pipe whose reader has ended is no fault of whoever speaks."""
+    with suppress(OSError):
+        print(line, file=stream, flush=True)
 
 
 @contextmanager

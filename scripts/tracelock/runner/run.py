@@ -24,7 +24,7 @@ from tracelock.runner.failure import FAILURE, TAIL_LINES, document, of_exception
 from tracelock.runner.gpu_probes import gpu_probe
 from tracelock.runner.lease import Lease, lease_device
 from tracelock.runner.probes import Probe, host_probe
-from tracelock.runner.process import Stopped, output_to, set_thread_variables, stoppable, usable_cores
+from tracelock.runner.process import Stopped, output_to, say, set_thread_variables, stoppable, usable_cores
 from tracelock.runner.spec import Spec, read_spec
 
 # Names a file that gets a line whenever a run waits; whoever started the runs shows them.
@@ -87,8 +87,7 @@ def teller(spec: Spec, request: Request, outside: TextIO) -> Callable[[str], Non
     def tell(message: str) -> None:
         print(f"{datetime.now(timezone.utc):%H:%M:%S} {message}", flush=True)
         line = f"{spec.variant} [{request.repeat}]: {message}"
-        with suppress(OSError):  # nobody reads it any more: that is no fault of the run
-            print(line, file=outside)
+        say(line, outside)
         notices = os.environ.get(NOTICES_VARIABLE)
         if notices and message.startswith("waiting"):
             with suppress(OSError), Path(notices).open("a", encoding="utf-8") as stream:

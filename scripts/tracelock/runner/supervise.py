@@ -37,7 +37,7 @@ from tracelock.runner.failure import (
     told_by_signal,
 )
 from tracelock.runner.identity import DRIVER_VARIABLE
-from tracelock.runner.process import SIGNALS, Stopped, stoppable
+from tracelock.runner.process import SIGNALS, Stopped, say, stoppable
 from tracelock.runner.run import Request, fill, teller
 from tracelock.runner.spec import Spec, read_spec
 from tracelock.runner.watch import Watch, memory_kills
@@ -124,7 +124,7 @@ def _failure(outcome: dict[str, Any], request: Request, spec: Spec, attempt: Att
     except TracelockError as newer:
         return newer
     except OSError as error:  # a full disk, or the folder is gone
-        print(f"{request.output}: cannot be written: {error.strerror}", file=sys.stderr)
+        say(f"{request.output}: cannot be written: {error.strerror}", sys.stderr)
     if outcome.get("stopped"):
         return Stopped(int(outcome["stopped"]))
     problems = [Problem(*each) for each in outcome.get("problems", ())]

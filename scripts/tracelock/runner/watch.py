@@ -35,16 +35,15 @@ class Watch:
 
     def __init__(self, child: int, output: int, log: EndsLog, driver: str | None) -> None:
         self._child, self._output, self._log, self._driver = child, output, log, driver
-        self._asked_at: float | None = None
         self.asked: int | None = None  # the first signal to end that was passed on
+        self._asked_at = 0.0
         self._dumped_at: float | None = None
         self.overdue_s: float | None = None  # the limit for which the child was killed
-        self.driver_gone = False
 
     def pass_on(self, number: int, _: object = None) -> None:
         """Send the child a signal that was sent to this process."""
-        self._asked_at = self._asked_at or time.monotonic()
-        self.asked = self.asked or number
+        if self.asked is None:
+            self.asked, self._asked_at = number, time.monotonic()
         _kill(self._child, number)
 
     def wait(self) -> int:
@@ -81,10 +80,9 @@ class Watch:
     def _enforce(self) -> None:
         """Ask the child to end with its driver; kill it when it does not end as asked, or at its limit."""
         now = time.monotonic()
-        if self._driver and self._asked_at is None and driver_alive(self._driver) is False:
-            self.driver_gone = True
+        if self._driver and self.asked is None and driver_alive(self._driver) is False:
             self.pass_on(signal.SIGTERM)
-        if self._asked_at is not None and now - self._asked_at > _PATIENCE_S:
+        if self.asked is not None and now - self._asked_at > _PATIENCE_S:
             _kill(self._child, signal.SIGKILL)
         at = phase.current()
         if at["limit_s"] is not None and now - at["since"] > at["limit_s"] + _PATIENCE_S:

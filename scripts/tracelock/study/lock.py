@@ -75,7 +75,7 @@ def take_study(base: str, snakemake_locks: Path) -> None:
         if has_no_locks(error):
             print(f"tracelock: {path.parent} has no file locks: start a study there once at a time", file=sys.stderr)
             return
-        _refuse([f"{path}: cannot be written: {error.strerror}"])
+        _refuse([str(_unwritable(path, error))])
     if ours is None:  # taken in this very moment
         _refuse([str(_held(base, _note(path)))])
     write_note(ours, json.dumps(who))
@@ -113,11 +113,14 @@ def _is_held(path: Path) -> bool:
     except OSError as error:
         if has_no_locks(error):
             return False
-        hint = "let it be written, then start again"
-        raise TracelockError(Problem(str(path), f"cannot be written: {error.strerror}", hint), EXIT_FAILED) from None
+        raise TracelockError(_unwritable(path, error), EXIT_FAILED) from None
     if found:
         found.release()
     return found is None
+
+
+def _unwritable(path: Path, error: OSError) -> Problem:
+    return Problem(str(path), f"cannot be written: {error.strerror}", "let it be written, then start again")
 
 
 def _held(base: str, note: Mapping[str, Any]) -> Problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -58,12 +57,6 @@ def environment(locks: Path) -> dict[str, str]:
 def command(spec: Path, output: Path, *more: str, python: str = sys.executable) -> list[str]:
     """Return the command line of one run."""
     return [python, str(PROGRAM), "--spec", str(spec), "--repeat", "1", "--output", str(output), *more]
-
-
-def hear_signals() -> None:
-    """Set the dispositions of a shell in the foreground: under nohup, or in the background, some are ignored."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 Program = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_support import Program, command, environment, hear_signals, make_spec, read, visible
+from runner_support import Program, command, environment, make_spec, read, visible
+from tests_support import hear_signals
 
 
 def start(spec: Path, output: Path, locks: Path, *more: str) -> subprocess.Popen[str]:

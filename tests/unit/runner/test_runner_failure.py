@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_support import PROGRAM, Program, command, environment, hear_signals, make_spec, visible
+from runner_support import PROGRAM, Program, command, environment, make_spec, visible
+from tests_support import hear_signals
 
 from tracelock.errors import TracelockError
 from tracelock.runner import failure

@@ -38,7 +38,7 @@ class Session:
     def _fresh(self, profiled: bool = False) -> None:
         self.tally = Tally()
         self.pilot = Pilot()
-        self._called: dict[int, int] = {}  # when each optimizer last stepped
+        self._stepped_at: dict[int, int] = {}  # when each optimizer last stepped
         self.director = Director(self, profiled)
         self.folder: Folder | None = None
         self.source = "function" if self.request.step else "optimizer"
@@ -71,7 +71,7 @@ class Session:
         if self.source != "optimizer":
             return
         # A call that shows that the one before it had ended a step, too, ends two: each at its own time.
-        before, self._called[key] = self._called.get(key, now), now
+        before, self._stepped_at[key] = self._stepped_at.get(key, now), now
         for at in (before, now)[2 - self.pilot.stepped(key) :]:
             self.step_ended(at, device)
 
