@@ -7,6 +7,7 @@ import typer
 EXAMPLES = {
     "analyze": ("tracelock analyze trace.json.gz", "tracelock analyze rank0.json.gz rank1.json.gz --top 20"),
     "bundle": ("tracelock bundle results/demo -o demo.zip --slim",),
+    "clean": ("tracelock clean", "tracelock clean results/demo --yes"),
     "columns": ("tracelock columns trace.json.gz -o columns",),
     "compare": (
         "tracelock compare before.json.gz after.json.gz",
@@ -26,6 +27,7 @@ EXAMPLES = {
     "faults": ("tracelock faults --jobs 2", "tracelock faults --pairs --seeds 0:100"),
     "figures": ("tracelock figures results/demo --size column --format pdf",),
     "flame": ("tracelock flame trace.json.gz trace.speedscope.json --format speedscope",),
+    "init": ("tracelock init mystudy", 'tracelock init --name lr --command "python train.py --lr 0.1"'),
     "memory": ("tracelock memory snapshot.pickle",),
     "profile": ("tracelock profile -- python train.py --lr 0.1", "tracelock profile --stacks -- torchrun train.py"),
     "query": ('tracelock query trace.json.gz "select name, sum(dur) from device group by name order by 2 desc"',),
