@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from tracelock.runner.failure import EmptyLoaderError
+from tracelock.runner.outside.cores import Queue
 from tracelock.runner.spec import Limits
 from tracelock.runner.workload import Workload, count_samples, label
 
@@ -92,6 +93,9 @@ class Steps:
         Host time of each step, loading included.
     loading_ns
         Host time in ``next(loader)`` of each step.
+    queued_ns
+        Of each step, how long its thread was ready to run and other programs had the cores; None where the system
+        does not tell.
     duration_ns
         Host time of the whole series, with the device idle at both ends.
     samples
@@ -102,6 +106,7 @@ class Steps:
 
     step_ns: list[int] = field(default_factory=list)
     loading_ns: list[int] = field(default_factory=list)
+    queued_ns: list[int | None] = field(default_factory=list)
     duration_ns: int = 0
     samples: int | None = 0
     stopped_by: str | None = None
@@ -113,6 +118,11 @@ class Steps:
     def mean_ns(self) -> float:
         """Mean host time of a step, 0 before the first."""
         return sum(self.step_ns) / len(self.step_ns) if self.step_ns else 0.0
+
+    def queued_us(self) -> list[float] | None:
+        """Return `queued_ns` in µs, or None if it is not known of a step."""
+        known = [value / 1000 for value in self.queued_ns if value is not None]
+        return known if len(known) == len(self.queued_ns) else None
 
     def device_us(self) -> list[float] | None:
         """Return the time between the device's own marks around each step, in µs, or None without a GPU."""
@@ -136,6 +146,7 @@ class Loop:
         self._workload = workload
         self._device = device
         self._budget = budget
+        self._queue = Queue()
 
     def run(self, count: int, keep_steps: int = 0, after: Callable[[], object] | None = None) -> Steps:
         """Run up to `count` steps, leaving `keep_steps` of the budget for what comes after.
@@ -168,6 +179,7 @@ class Loop:
 
     def _step(self, steps: Steps) -> None:
         mark = self._mark()
+        self._queue.lap()
         began = time.perf_counter_ns()
         epochs = self.feed.epochs
         batch = self.feed.next()
@@ -176,6 +188,7 @@ class Loop:
             steps.epoch_starts.append(len(steps.step_ns))
         loss = self._workload.step(batch)
         ended = time.perf_counter_ns()
+        steps.queued_ns.append(self._queue.lap())
         if mark:
             steps._events.append((mark, self._mark()))
         self._budget.steps += 1

@@ -24,6 +24,7 @@ from tracelock.runner.window import Window
 
 SAMPLES = "samples.csv"
 _NO_GPU = "the run had no GPU"
+_NO_QUEUE = "this system does not tell how long a thread waits for a core"
 _NO_CHECK = "the run was made without the check of a study's environment, or it has no lock"
 
 
@@ -99,6 +100,7 @@ def _timed(timed: Steps) -> dict[str, Any]:
         "step_us": [value / 1000 for value in timed.step_ns],
         "device_step_us": timed.device_us(),
         "loading_us": [value / 1000 for value in timed.loading_ns],
+        "queued_us": timed.queued_us(),
         "epoch_starts": timed.epoch_starts,
         "samples": timed.samples,
         "throughput_per_s": None if timed.samples is None else timed.samples / seconds,
@@ -112,6 +114,7 @@ def _profiled(window: Window, timed: Steps) -> dict[str, Any]:
     return {
         "steps": len(window.step_us),
         "step_us": window.step_us,
+        "queued_us": window.queued_us,
         "device_step_us": window.device_step_us,
         "overhead_ratio": _overhead(window, timed),
         "trace": names[0] if names else None,
@@ -157,6 +160,8 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
         "environment_check.locked": _NO_CHECK,
         "environment_check.unlocked": _NO_CHECK,
         "timed.device_step_us": _NO_GPU,
+        "timed.queued_us": _NO_QUEUE,
+        "profiled.queued_us": _NO_QUEUE if document["profiled"]["steps"] else no_step,
         "timed.samples": "the batches show no first dimension to count; give the Workload a function `samples`",
         "timed.throughput_per_s": "the samples in a batch are not known",
         "timed.loss": "the workload's step returns no loss",

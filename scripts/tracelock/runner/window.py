@@ -26,6 +26,8 @@ class Window:
     ----------
     step_us
         Host time of each recorded step.
+    queued_us
+        Of each, how long its thread waited for a core, or None where the system does not tell.
     device_step_us
         Device time of each recorded step, or None without a GPU.
     traces
@@ -35,6 +37,7 @@ class Window:
     """
 
     step_us: list[float] = field(default_factory=list)
+    queued_us: list[float] | None = None
     device_step_us: list[float] | None = None
     traces: list[Path] = field(default_factory=list)
     stopped_by: str | None = None
@@ -89,8 +92,9 @@ def _record(loop: Loop, plan: Profiling, folder: Path) -> Window:
 
 def _keep(window: Window, steps: Steps, active: list[int]) -> None:
     """Keep the times of the recorded steps."""
-    device_us = steps.device_us()
+    device_us, queued_us = steps.device_us(), steps.queued_us()
     window.step_us = [steps.step_ns[number] / 1000 for number in active]
+    window.queued_us = queued_us and [queued_us[number] for number in active]
     window.device_step_us = device_us and [device_us[number] for number in active]
 
 

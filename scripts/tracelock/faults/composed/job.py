@@ -15,6 +15,7 @@ from tracelock.faults.composed import faulty_loading, faulty_passes, faulty_rest
 from tracelock.faults.composed.faulty import Faulty, Sample
 from tracelock.faults.composed.networks import CLASSES, samples, stages
 from tracelock.faults.composed.plan import Plan
+from tracelock.runner.outside.cores import Queue
 from tracelock.runner.workload import label
 
 MAKERS = {**faulty_loading.FAULTS, **faulty_passes.FAULTS, **faulty_rest.FAULTS}
@@ -59,11 +60,14 @@ class Job:
         self.parameters = list(self.network.parameters())
         self.optimizers = list(self._optimizers())
         self.steps, self.step_ns, self.loading_ns, self.starts = 0, [0] * 0, [0] * 0, [0] * 0
+        self.queued_ns: list[int | None] = []
+        self._queue = Queue()
         rows = Rows(plan, self.faults, "double precision" in self.on)
         self._batches = self._feed(self._loader(rows) if loaded else [next(iter(self._loader(rows, workers=0)))])
 
     def step(self) -> None:
         """Train on one batch."""
+        self._queue.lap()
         began = time.perf_counter_ns()
         with self._label("data_loading"):
             values, labels = next(self._batches)
@@ -86,6 +90,7 @@ class Job:
             fault.after(self, values, loss)
         self.step_ns.append(time.perf_counter_ns() - began)
         self.loading_ns.append(loaded - began)
+        self.queued_ns.append(self._queue.lap())
 
     def close(self) -> None:
         """Let go of what the faults hold."""

@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
@@ -45,10 +45,11 @@ def main() -> None:
     if plan.loader in ("dataset", "workers"):
         jobs[LOADER] = Job(plan, counts, loaded=False)
     rounds = in_turns(jobs)
-    overhead = record(jobs["all"], plan, folder, usual(rounds["all"]))
+    recorded = record(jobs["all"], plan, folder)
+    overhead = fmean(recorded.step_us) / 1e6 / usual(rounds["all"])
     write_json(folder / "truth.json", truth(plan, counts, rounds, overhead))
     if plan.facts:
-        write_json(folder / "run.json", facts(plan, jobs["all"], overhead))
+        write_json(folder / "run.json", facts(plan, jobs["all"], recorded, overhead))
 
 
 def calibrated(plan: Plan) -> dict[str, float]:
@@ -73,10 +74,11 @@ def typical(job: Job, steps: int = CYCLE) -> float:
     """Return the mean of the middle half of some steps, seconds; what comes every fourth step counts."""
     for _ in range(3):
         job.step()
-    del job.step_ns[:]
+    del job.step_ns[:], job.queued_ns[:]
     for _ in range(2 * steps):
         job.step()
-    half = fmean(job.step_ns[:steps]), fmean(job.step_ns[steps:])
+    times = undisturbed(job)
+    half = fmean(times[:steps]), fmean(times[steps:])
     return min(half) / 1e9
 
 
@@ -91,13 +93,18 @@ def in_turns(jobs: Mapping[str, Job]) -> dict[str, list[float]]:
     began = time.monotonic()
     for number in range(MOST_ROUNDS):
         for name, job in jobs.items():
-            del job.step_ns[:], job.loading_ns[:], job.starts[:]
+            del job.step_ns[:], job.loading_ns[:], job.queued_ns[:], job.starts[:]
             for _ in range(CYCLE):
                 job.step()
-            found[name].append(fmean(job.step_ns) / 1e9)
+            found[name].append(fmean(undisturbed(job)) / 1e9)
         if number >= LEAST_ROUNDS and time.monotonic() - began > BUDGET_S:
             break
     return found
+
+
+def undisturbed(job: Job) -> list[int]:
+    """Return what each step took, less the time in which other programs had its core; ns."""
+    return [took - (queued or 0) for took, queued in zip(job.step_ns, job.queued_ns, strict=True)]
 
 
 def usual(times: Sequence[float]) -> float:
@@ -105,23 +112,39 @@ def usual(times: Sequence[float]) -> float:
     return quantiles(times, n=4)[0]
 
 
-def record(job: Job, plan: Plan, folder: Path, step_s: float, recordings: int = RECORDINGS) -> float:
-    """Write the trace of eight steps that the machine disturbed least, of some; return how much longer a step of it is.
+@dataclass(frozen=True)
+class Recorded:
+    """The steps of a trace, with the profiler; microseconds."""
+
+    step_us: list[float]
+    queued_us: list[float] | None
+
+
+def record(job: Job, plan: Plan, folder: Path, recordings: int = RECORDINGS) -> Recorded:
+    """Write the trace of eight steps that the machine disturbed least, of some; return what these took.
 
     What other programs take from a core for a while looks like a fault of the job.
     """
-    timed = list(job.step_ns), list(job.loading_ns), list(job.starts)
-    best = float("inf")
+    timed = list(job.step_ns), list(job.loading_ns), list(job.queued_ns), list(job.starts)
+    best: Recorded | None = None
     for _ in range(recordings):
         plain = folder / "trace.new.json.gz"
         _profile(job, plan, plain)
-        recorded = fmean(job.step_ns[-RECORDED:]) / 1e9
-        if recorded < best:
+        recorded = Recorded([each / 1000 for each in job.step_ns[-RECORDED:]], in_us(job.queued_ns[-RECORDED:]))
+        if best is None or sum(recorded.step_us) < sum(best.step_us):
             best = recorded
             plain.replace(folder / "trace.json.gz")
     (folder / "trace.new.json.gz").unlink(missing_ok=True)
-    job.step_ns, job.loading_ns, job.starts = timed
-    return best / step_s
+    job.step_ns, job.loading_ns, job.queued_ns, job.starts = timed
+    if best is None:
+        raise ValueError("no recording was asked for")
+    return best
+
+
+def in_us(times: Sequence[int | None]) -> list[float] | None:
+    """Return nanoseconds as microseconds, None if one is not known."""
+    known = [each / 1000 for each in times if each is not None]
+    return known if len(known) == len(times) else None
 
 
 def _profile(job: Job, plan: Plan, path: Path) -> None:
@@ -160,7 +183,7 @@ def truth(plan: Plan, counts: dict[str, float], rounds: dict[str, list[float]], 
     }
 
 
-def facts(plan: Plan, job: Job, overhead: float) -> dict[str, Any]:
+def facts(plan: Plan, job: Job, recorded: Recorded, overhead: float) -> dict[str, Any]:
     """Return the document ``tracelock/run/1`` as far as a diagnosis reads it."""
     settings = {"batch_size": plan.batch, "num_workers": int(plan.loader == "workers"), "threads": 1}
     return {
@@ -174,9 +197,10 @@ def facts(plan: Plan, job: Job, overhead: float) -> dict[str, Any]:
             "duration_us": sum(job.step_ns) / 1000,
             "step_us": [each / 1000 for each in job.step_ns],
             "loading_us": [each / 1000 for each in job.loading_ns],
+            "queued_us": in_us(job.queued_ns),
             "epoch_starts": job.starts,
         },
-        "profiled": {"steps": RECORDED, "overhead_ratio": overhead, "trace": "trace.json.gz"},
+        "profiled": {"steps": RECORDED, **asdict(recorded), "overhead_ratio": overhead, "trace": "trace.json.gz"},
     }
 
 

@@ -17,6 +17,7 @@ from tracelock.runner.command.watching import INTERVAL_S, Samples
 from tracelock.runner.process import cpu_name, usable_cores
 
 SAMPLES, RUN, TRACE = "samples.csv", "run.json", "trace.json.gz"
+_NO_QUEUE = "this system does not tell how long a thread waits for a core"
 _NO_GPU = "the script computed on no GPU"
 
 
@@ -114,6 +115,7 @@ def _timed(timed: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any
         "step_us": timed["step_us"],
         "device_step_us": timed["device_step_us"],
         "loading_us": timed["loading_us"],
+        "queued_us": timed.get("queued_us"),
         "epoch_starts": timed["epoch_starts"],
         "samples": samples,
         "throughput_per_s": None if samples is None or not duration else samples / (duration / 1e6),
@@ -142,6 +144,7 @@ def _profiled(record: Mapping[str, Any], trace: Path | None) -> dict[str, Any]:
     return {
         "steps": window["steps"],
         "step_us": times,
+        "queued_us": window.get("queued_us"),
         "device_step_us": None,
         "overhead_ratio": overhead,
         "trace": None if trace is None else trace.name,
@@ -220,6 +223,8 @@ def _unknown(document: Mapping[str, Any]) -> dict[str, str]:
         "environment_check.locked": "the script ran in its own environment, which nobody checked",
         "environment_check.unlocked": "the script ran in its own environment, which nobody checked",
         "timed.device_step_us": _NO_GPU,
+        "timed.queued_us": _NO_QUEUE,
+        "profiled.queued_us": _NO_QUEUE if document["profiled"]["steps"] else no_step,
         "timed.samples": "no DataLoader was read, or its batches show no first dimension",
         "timed.throughput_per_s": "the samples in a batch are not known",
         "timed.loss": "losses are kept of the first backward passes alone: script.losses",

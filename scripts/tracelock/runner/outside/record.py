@@ -147,11 +147,18 @@ def _series(steps: list[Step]) -> dict[str, Any]:
         "steps": len(steps),
         "step_us": [step.length / 1000 for step in steps],
         "loading_us": [(step.loading + step.starting) / 1000 for step in steps],
+        "queued_us": _queued(steps),
         "epoch_starts": [number for number, step in enumerate(steps) if step.starting],
         "samples": [step.samples for step in steps],
         "batches": [{str(loader): count for loader, count in step.batches.items()} for step in steps],
         "skipped": [number for number, step in enumerate(steps) if step.skipped],
     }
+
+
+def _queued(steps: list[Step]) -> list[float] | None:
+    """Return how long each step waited for a core, or None if it is not known of one."""
+    known = [step.queued / 1000 for step in steps if step.queued is not None]
+    return known if len(known) == len(steps) else None
 
 
 def _device_us(director: Any) -> list[float] | None:
@@ -174,6 +181,7 @@ def _window(session: Session) -> dict[str, Any]:
         "first": first,
         "step_us": [step.length / 1000 for step in steps],
         "loading_us": [(step.loading + step.starting) / 1000 for step in steps],
+        "queued_us": _queued(steps),
         "before_forward_us": before,
         "trace": director.trace,
         "began_s": window.began,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from .cores import Queue
+
 KEPT = 100_000
 
 
@@ -17,6 +19,7 @@ class Step:
     ended: int
     loading: int = 0  # in next() of DataLoaders, in the thread that trains
     starting: int = 0  # in iter() of DataLoaders: the start of their workers
+    queued: int | None = None  # ready to run while other programs had the cores
     skipped: bool = False
     samples: int | None = None
     batches: dict[int, int] = field(default_factory=dict)  # by loader
@@ -36,6 +39,8 @@ class Tally:
         self.kept: list[Step] = []
         self._current = Step(0, time.perf_counter_ns(), 0)
         self._begun = False
+        self._queue = Queue()
+        self._queue.lap()
 
     def loaded(self, loader: int, began: int, ended: int, samples: int | None) -> None:
         """Note a batch that the loop waited for."""
@@ -63,6 +68,7 @@ class Tally:
         """Return the step that ends now."""
         step = self._current
         step.ended = now
+        step.queued = self._queue.lap()
         self._begun = True
         self.count += 1
         self.skipped += step.skipped
@@ -74,3 +80,4 @@ class Tally:
     def resume(self, now: int) -> None:
         """Let the current step begin now: what we did meanwhile is not the script's time."""
         self._current.began = now
+        self._queue.lap()
