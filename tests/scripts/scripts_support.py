@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,18 @@ def run_case(folder: Path, *words: str, launcher: list[str] | None = None, **opt
     command = [*(launcher or [sys.executable]), *words]
     clock, log = folder / "clock.json", folder / "output.txt"
     more = {"OWN_CLOCK": str(clock), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    late = time.monotonic() + 200
     with scratch(folder) as place, log.open("wb") as stream:
         watcher, before = Watcher(place), Path.cwd()
         os.chdir(CASES)
         try:
             code = launch(
-                command, request_for(place, **options), watcher, stdout=stream.fileno(), more=more, limit_s=200
+                command,
+                request_for(place, **options),
+                watcher,
+                stdout=stream.fileno(),
+                more=more,
+                overdue=lambda: time.monotonic() > late,
             )
         finally:
             os.chdir(before)

@@ -5,6 +5,7 @@ Standard library only at import: threads and output are set up before torch is i
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import random
@@ -19,6 +20,12 @@ from typing import Any, TextIO
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+# What Snakemake sets for every program that it starts.
+_SET_BY_SNAKEMAKE = (
+    *_THREAD_VARIABLES,
+    *("GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"),
+)
+OWN_THREADS = "TRACELOCK_OWN_THREADS"
 
 
 class Stopped(BaseException):
@@ -122,6 +129,22 @@ def set_thread_variables(threads: int) -> None:
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
+
+
+def note_thread_variables() -> None:
+    """Note, for the programs below, which variables for threads the person who starts a study has set."""
+    own = {name: os.environ[name] for name in _SET_BY_SNAKEMAKE if name in os.environ}
+    os.environ.setdefault(OWN_THREADS, json.dumps(own))
+
+
+def restore_thread_variables() -> None:
+    """Give a script the variables for threads that it has without us; nothing happens where nobody noted them."""
+    noted = os.environ.pop(OWN_THREADS, None)
+    if noted is None:
+        return
+    for name in _SET_BY_SNAKEMAKE:
+        os.environ.pop(name, None)
+    os.environ.update(json.loads(noted))
 
 
 def seed_everything(seed: int) -> None:

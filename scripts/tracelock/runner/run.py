@@ -24,7 +24,15 @@ from tracelock.runner.failure import FAILURE, TAIL_LINES, document, of_exception
 from tracelock.runner.gpu_probes import gpu_probe
 from tracelock.runner.lease import Lease, lease_device
 from tracelock.runner.probes import Probe, host_probe
-from tracelock.runner.process import Stopped, output_to, say, set_thread_variables, stoppable, usable_cores
+from tracelock.runner.process import (
+    Stopped,
+    output_to,
+    restore_thread_variables,
+    say,
+    set_thread_variables,
+    stoppable,
+    usable_cores,
+)
 from tracelock.runner.spec import Spec, read_spec
 
 # Names a file that gets a line whenever a run waits; whoever started the runs shows them.
@@ -157,7 +165,9 @@ def _fill_command(
     """As `fill`, for a workload that is a command; its processes find their device as they do without us."""
     from tracelock.runner.command.study_run import fill_command
 
-    set_thread_variables(spec.settings.get("threads") or usable_cores())
+    restore_thread_variables()
+    if spec.settings.get("threads"):
+        set_thread_variables(spec.settings["threads"])
     keys = ("experiment", "environment", "variant", "digest", "spec_digest", "seed")
     names = {**{key: getattr(spec, key) for key in keys}, "repeat": request.repeat, "token": attempt.token}
     what = {"study": spec.experiment, "variant": spec.variant, "repeat": request.repeat}

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.runner import identity
 from tracelock.runner.claims import claim, has_no_locks, holder_pid, write_note
+from tracelock.runner.process import note_thread_variables
 
 # What is left of a killed start ends within seconds; a run that ignores signals is killed after 30.
 _ENDING_S = 60.0
@@ -63,6 +64,7 @@ def take_study(base: str, snakemake_locks: Path) -> None:
     """
     who = identity.describe(study=Path(base).name, driver=os.environ.get(identity.DRIVER_VARIABLE))
     os.environ.setdefault(identity.DRIVER_VARIABLE, identity.driver_text(who))
+    note_thread_variables()
     path = lock_file(base)
     ours = None
     try:

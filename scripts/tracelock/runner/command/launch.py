@@ -45,13 +45,15 @@ def launch(
     request: Request,
     meanwhile: Callable[[int, float], None],
     stdout: int | None = None,
-    limit_s: float | None = None,
+    overdue: Callable[[], bool] = lambda: False,
     more: Mapping[str, str] | None = None,
 ) -> int:
     """Run `command` as a person would, its processes watched as `request` says, and return its exit code.
 
     Parameters
     ----------
+    overdue
+        Says whether it is to be ended now.
     more
         Further variables of its environment.
 
@@ -64,7 +66,7 @@ def launch(
     file.write_text(json.dumps(asdict(request)), encoding="utf-8")
     environment = environment_for(file, {**os.environ, **(more or {})})
     try:
-        return run_through(command, environment, stdout, meanwhile, limit_s)
+        return run_through(command, environment, stdout, meanwhile, overdue)
     except OSError as error:
         raise TracelockError(
             _not_run(command[0], error), 127 if isinstance(error, FileNotFoundError) else 126

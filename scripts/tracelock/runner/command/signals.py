@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_PATIENCE_S = 10.0
 _FROM_TERMINAL = 0x80  # si_code of the kernel (signal(7)): the terminal has sent it to the whole process group
 
 
@@ -17,7 +18,7 @@ def run_through(
     environment: Mapping[str, str],
     stdout: int | None,
     meanwhile: Callable[[int, float], None],
-    limit_s: float | None = None,
+    overdue: Callable[[], bool] = lambda: False,
 ) -> int:
     """Run a command to its end and return its exit code, negative for the signal that ended it.
 
@@ -27,8 +28,8 @@ def run_through(
         A file descriptor for its output, or None for ours.
     meanwhile
         Is called with the process id about every quarter of a second.
-    limit_s
-        Seconds after which it is asked to end (SIGTERM), and 10 s later made to (SIGKILL).
+    overdue
+        Says whether it is to end now: it is asked to (SIGTERM), and 10 s later made to (SIGKILL).
 
     Raises
     ------
@@ -44,7 +45,7 @@ def run_through(
             stdout=stdout,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
         )
-        _wait(process, waited, meanwhile, limit_s)
+        _wait(process, waited, meanwhile, overdue)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process.returncode
@@ -54,17 +55,19 @@ def _wait(
     process: subprocess.Popen[bytes],
     waited: set[signal.Signals],
     meanwhile: Callable[[int, float], None],
-    limit_s: float | None,
+    overdue: Callable[[], bool],
 ) -> None:
-    began, asked = time.monotonic(), False
+    began, asked_at = time.monotonic(), None
     while process.poll() is None:
         got = signal.sigtimedwait(waited, 0.05 if time.monotonic() - began < 1 else 0.2)
         if got is not None and not (got.si_code == _FROM_TERMINAL and got.si_signo in (signal.SIGINT, signal.SIGQUIT)):
             process.send_signal(got.si_signo)
         passed = time.monotonic() - began
-        if limit_s is not None and passed > limit_s + 10 * asked:
-            process.send_signal(signal.SIGKILL if asked else signal.SIGTERM)
-            asked = True
+        if asked_at is None and overdue():
+            asked_at = passed
+            process.send_signal(signal.SIGTERM)
+        elif asked_at is not None and passed > asked_at + _PATIENCE_S:
+            process.send_signal(signal.SIGKILL)
         meanwhile(process.pid, passed)
 
 

@@ -12,7 +12,9 @@ from tracelock.runner.command.collect import RUN, SAMPLES, TRACE, Around, Proces
 from tracelock.runner.command.factors import apart, command_with
 from tracelock.runner.command.keep import keep_one
 from tracelock.runner.command.launch import launch, request_for, scratch
+from tracelock.runner.command.patience import LEAVING_S, Patience
 from tracelock.runner.command.watching import Watcher
+from tracelock.runner.failure import LimitError
 from tracelock.runner.spec import Spec
 
 
@@ -31,11 +33,16 @@ def fill_command(
         applied, told = apart(spec.settings)
         command, more = command_with(spec.command, told, spec.factors_as, place)
         watcher = Watcher(place)
-        code = launch(command, _request(spec, place, applied), watcher, limit_s=_limit(spec), more=more)
+        patience = Patience(place, silence_of(spec), LEAVING_S)
+        code = launch(command, _request(spec, place, applied), watcher, overdue=patience, more=more)
         found = processes(place, watcher.processes)
-        main = _main(found, code)
+        main = main_of(found, code, patience.ended, spec)
         ended = datetime.now(timezone.utc).isoformat()
-        around = Around(command, started, ended, code, names, _without_effect(applied, main))
+        warnings = [
+            *_without_effect(applied, main),
+            *([f"the script was ended: {patience.ended}"] if patience.ended else []),
+        ]
+        around = Around(command, started, ended, 0 if patience.ended else code, names, warnings)
         keep_one(main, around, work, spec.limits.max_trace_mb, environment)
     tell(f"timed {main.record['timed']['steps']} steps of {main.steps}")
     return [name for name in (RUN, SAMPLES, TRACE) if (work / name).is_file()]
@@ -52,25 +59,49 @@ def _request(spec: Spec, place: Path, applied: Mapping[str, Any]) -> Any:
         profile_memory=profiler.profile_memory,
         with_stack=profiler.with_stack,
         stop_after=True,
+        limit_s=spec.limits.max_duration_s,
         settings=dict(applied),
     )
 
 
-def _limit(spec: Spec) -> float | None:
+def silence_of(spec: Spec) -> float | None:
+    """Return the seconds without the end of a step after which a script is ended, None without a limit."""
     return None if spec.limits.max_duration_s is None else 2 * spec.limits.max_duration_s + 60
 
 
-def _main(found: list[Process], code: int) -> Process:
-    """Return the process whose steps count: rank 0, or the one with most steps."""
+def main_of(found: list[Process], code: int, ended: str | None, spec: Spec) -> Process:
+    """Return the process whose steps count: rank 0, or the one with most steps.
+
+    Parameters
+    ----------
+    ended
+        Why we ended the script, or None; one whose window was recorded has done its part.
+
+    Raises
+    ------
+    TracelockError
+        If there is none, or the script failed.
+    """
     timed = [process for process in found if process.record.get("timed", {}).get("steps")]
-    if code:
+    recorded = any(process.record["window"]["trace"] for process in timed)
+    if ended is not None and not recorded:
+        raise LimitError(Problem("the script", f"was ended: {ended}", "its output is in log.txt"), EXIT_FAILED)
+    if code and ended is None:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         raise TracelockError(Problem("the script", f"ended with {how}", "its output is in log.txt"), EXIT_FAILED)
     if not timed:
-        steps = max((process.steps for process in found), default=0)
-        what = f"made {steps} steps, too few for timing.warmup_steps and timing.steps"
-        raise TracelockError(Problem("the script", what, "tracelock profile -- shows what it does"), EXIT_FAILED)
+        raise TracelockError(_too_short(max((process.steps for process in found), default=0), spec), EXIT_FAILED)
     return timed[0]
+
+
+def _too_short(steps: int, spec: Spec) -> Problem:
+    if not steps:
+        return Problem("the script", "made no step that was seen", "tracelock profile -- shows what it does")
+    asked = (
+        f"{spec.timing.warmup_steps} steps of warm-up, {spec.timing.steps} timed and {spec.profiler.active} recorded"
+    )
+    hint = "a longer run of it, or fewer of them: timing.warmup_steps, timing.steps (cure: --warmup, --timed)"
+    return Problem("the script", f"made {steps} steps, too few for {asked}", hint)
 
 
 def _without_effect(applied: Mapping[str, Any], main: Process) -> list[str]:

@@ -92,7 +92,11 @@ class Director:
         request, tally = self._session.request, self._session.tally
         # Other ranks are at most a step behind when they read it.
         begin = done + (2 if ranks.several() else 0)
-        return plan(begin, tally.kept[-1].length / 1e9, self._epoch(), request.timed, request.active)
+        left_s = None
+        if request.limit_s is not None:
+            left_s = request.limit_s - sum(step.length for step in tally.kept) / 1e9
+        step_s = tally.kept[-1].length / 1e9
+        return plan(begin, step_s, self._epoch(), request.timed, request.active, left_s)
 
     def _epoch(self) -> int | None:
         """Return the steps of an epoch, by the DataLoader that gave most batches, or None."""

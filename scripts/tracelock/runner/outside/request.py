@@ -27,6 +27,8 @@ class Request:
         As for torch.profiler.
     stop_after
         Whether the script is ended when the window has been recorded.
+    limit_s
+        Seconds for warm-up, timed and recorded steps; where steps are too long for that, fewer are timed.
     settings
         Settings that are applied from outside.
     """
@@ -41,6 +43,7 @@ class Request:
     profile_memory: bool = True
     with_stack: bool = False
     stop_after: bool = False
+    limit_s: float | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 WARMUP_LEAST, WARMUP_MOST, WARMUP_MOST_S = 3, 50, 300.0
 TIMED_LEAST, TIMED_MOST, TIMED_S = 10, 100, 5.0
+TIMED_FEWEST = 3  # where a limit leaves time for no more
 TIMED_UNKNOWN = 20  # at most, where nobody knows how many steps are to come
 SHORT_EPOCH = 20
 ACTIVE = 3
@@ -45,7 +46,14 @@ def is_steady(step_s: Sequence[float]) -> bool:
     return count >= 6 and median(step_s[-3:]) >= 0.9 * median(step_s[-6:-3])
 
 
-def plan(done: int, step_s: float, epoch: int | None, timed: int | None, active: int | None) -> Schedule:
+def plan(
+    done: int,
+    step_s: float,
+    epoch: int | None,
+    timed: int | None,
+    active: int | None,
+    left_s: float | None = None,
+) -> Schedule:
     """Return what follows after `done` steps of warm-up.
 
     Parameters
@@ -57,12 +65,16 @@ def plan(done: int, step_s: float, epoch: int | None, timed: int | None, active:
         of its workers weighs in each of them.
     timed, active
         Numbers that somebody asked for.
+    left_s
+        Seconds that timed and recorded steps may take; where they are longer, fewer are timed, but three.
     """
     short = epoch is not None and epoch < SHORT_EPOCH
     if timed is None:
         timed = max(1, epoch) if short and epoch is not None else _timed(done, step_s, epoch)
     if active is None:
         active = max(ACTIVE, epoch or 0) if short else ACTIVE
+    if left_s is not None:
+        timed = min(timed, max(TIMED_FEWEST, int(left_s / max(step_s, 1e-6)) - PROFILER_WARMUP - active))
     return Schedule(done, done + timed, done + timed + PROFILER_WARMUP + active)
 
 
