@@ -150,6 +150,7 @@ class Pause:
     rows: tuple[TraceRow, ...]
     before_loading: bool = False  # they end where the loader is asked for a batch
     without_worst_us: float | None = None  # mean over the steps but the one that has most of it; None for one step
+    returning_us: float | None = None  # of `host_us`, at places of the step where one stands in others, too
 
 
 @dataclass(frozen=True)

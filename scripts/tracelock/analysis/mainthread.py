@@ -51,9 +51,7 @@ def main_thread(places: Places) -> MainThread | None:
     steps = host_steps(known.windows)
     if not len(steps):
         return None
-    parent, texts = known.tree.parent, known.trace.texts
-    outer = places.operators & (host.track == known.windows.track) & ((parent < 0) | ~places.operators[parent])
-    rows = np.flatnonzero(outer)
+    rows, texts = places.outer, known.trace.texts
     step = steps.of(host.start[rows])
     rows, step = rows[step >= 0], step[step >= 0]
     part = np.zeros(len(rows), np.int64)

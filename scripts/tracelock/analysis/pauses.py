@@ -11,12 +11,14 @@ from tracelock.analysis.marked import HostSteps
 from tracelock.analysis.names import is_collective_call, is_loading, matching
 from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.places import Places
+from tracelock.analysis.recurrence import Gap, returning
 from tracelock.analysis.steps import MARKED
 from tracelock.trace.columns import HostKind, Int64
 
 SHORTEST = 500_000  # ns: dispatching one operator from Python takes a hundredth of it
 LONG_STEP = 1.25  # of the usual step
 NAMED = 48  # gaps
+LOOKED_FOR = 2000  # gaps: the longest; more of them in a trace are no rare event
 NEXT = 100_000  # ns: from the end of a gap to the loader's row that it led to
 USUAL = 25  # percentile: every second step may be a long one
 
@@ -45,10 +47,12 @@ def pauses(places: Places, steps: HostSteps, busy: Intervals) -> tuple[Pause, ..
         return ()
     gaps_found = _gaps(places, steps, busy)
     loads = _loading_starts(places)
-    groups: dict[tuple[str | None, bool], list[tuple[int, int, int]]] = {}
+    back = returning(places, steps, gaps_found[:LOOKED_FOR])
+    groups: dict[tuple[str | None, bool], list[tuple[Gap, bool]]] = {}
     for place, gap in enumerate(gaps_found):
         frame = _frame(places, *gap[1:]) if place < NAMED else None
-        groups.setdefault((frame, _ends_at(loads, gap[2])), []).append(gap)
+        found_again = place < LOOKED_FOR and back[place]
+        groups.setdefault((frame, _ends_at(loads, gap[2])), []).append((gap, found_again))
     found = [_pause(key, each, len(steps), places.known.origin) for key, each in groups.items()]
     return tuple(sorted(found, key=lambda pause: -pause.host_us))
 
@@ -64,7 +68,7 @@ def _ends_at(starts: Int64, end: int) -> bool:
     return after < len(starts) and int(starts[after]) <= end + NEXT
 
 
-def _gaps(places: Places, steps: HostSteps, busy: Intervals) -> list[tuple[int, int, int]]:
+def _gaps(places: Places, steps: HostSteps, busy: Intervals) -> list[Gap]:
     """Return (step, start, end) of the long gaps, the longest first; ns."""
     worked = working(places, busy)
     found = []
@@ -81,8 +85,9 @@ def _frame(places: Places, start: int, end: int) -> str | None:
     return places.frame_around(places.known.windows.track, start + edge, end - edge)
 
 
-def _pause(key: tuple[str | None, bool], found: list[tuple[int, int, int]], steps: int, origin: int) -> Pause:
+def _pause(key: tuple[str | None, bool], placed: list[tuple[Gap, bool]], steps: int, origin: int) -> Pause:
     code, before_loading = key
+    found = [gap for gap, _ in placed]
     worst = sorted(found, key=lambda gap: gap[1] - gap[2])[:3]
     by_step: dict[int, int] = {}
     for step, start, end in found:
@@ -97,6 +102,7 @@ def _pause(key: tuple[str | None, bool], found: list[tuple[int, int, int]], step
         ),
         before_loading=before_loading,
         without_worst_us=(sum(by_step.values()) - max(by_step.values())) / (steps - 1) / 1000 if steps > 1 else None,
+        returning_us=sum(gap[2] - gap[1] for gap, again in placed if again) / steps / 1000,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,14 @@ class Places:
         self.operators = _operators(known.trace)  # shape (host rows,)
         self._frames = np.flatnonzero(of_kinds(known.trace.host, (HostKind.PYTHON,)))
         self._stacks = np.flatnonzero(known.trace.host.stack >= 0)
+
+    @cached_property
+    def outer(self) -> Int64:
+        """The outermost operators of the thread that marks the steps, by start."""
+        parent, is_operator = self.known.tree.parent, self.operators
+        mine = is_operator & (self.known.trace.host.track == self.known.windows.track)
+        found: Int64 = np.flatnonzero(mine & ((parent < 0) | ~is_operator[parent]))
+        return found
 
     def outermost(self, rows: Int64 | Int32) -> Int32:
         """Return for each of `rows` the outermost operator that holds it with only operators between; -1 without."""

@@ -85,6 +85,12 @@ class Case:
         return float(ratio) if isinstance(ratio, int | float) else None
 
     @property
+    def queued_us(self) -> float | None:
+        """Return how long other programs had the core of a recorded step, mean; None where no run tells it."""
+        values = ((self.run or {}).get("profiled") or {}).get("queued_us")
+        return fmean(map(float, values)) if values else None
+
+    @property
     def inflation(self) -> float:
         """Return the profiled step in units of `bounds`, 1 or more."""
         step = self.bounds.step_us

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tracelock.analysis.work import PythonTime, Work
-from tracelock.diagnosis import recurring
+from tracelock.diagnosis import own, recurring
 from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import at, lines, of_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
@@ -93,7 +93,7 @@ def _between(case: Case, work: Work) -> Cause | None:
     what = f"{work.between:,} stretches between operators, of {mean:,.0f} µs on average"
     return Cause(
         title=f"Python between the operators takes {percent(case.share(work.between_us) or 0.0)} of the step",
-        removal=Removal(host=SPOILED * work.between_us),
+        removal=Removal(host=SPOILED * (work.between_us + own.roaming_us(case))),  # these may hold Python, too
         likely=Removal(host=work.excess_us),
         share=case.share(work.between_us),
         evidence=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tracelock.analysis.costs import Pause, TraceRow
-from tracelock.diagnosis import loading, recurring
+from tracelock.diagnosis import loading, own, recurring
 from tracelock.diagnosis.case import Case, Removal
 from tracelock.diagnosis.measures import at, lines, of_step, per_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
@@ -28,6 +28,7 @@ class _Pauses:
     beyond: float  # what long steps take beyond the others while they do more
     most: float  # times as much at most in other steps
     likely: float  # the larger of both without the step that has most of it, where only few have any
+    sure: bool = True  # that they are the program's, and no other program had its core
 
 
 def examine(case: Case) -> Cause | None:
@@ -48,8 +49,7 @@ def examine(case: Case) -> Cause | None:
         share=case.share(max(found.paused, found.beyond)),
         evidence=tuple(_evidence(case, found)),
         remedies=(_remedy(case, found, rows),),
-        # Where no frame tells what the program did, it may have been other programs that had its core.
-        confidence=None if case.has_gpu or lines(rows) or found.beyond > found.paused else "medium",
+        confidence=None if found.sure or found.beyond > found.paused else "medium",
     )
 
 
@@ -61,8 +61,10 @@ def _found(case: Case) -> _Pauses:
     beyond, without_worst = _beyond(case)
     paused = sum(each.host_us for each in kept)
     likely = sum(recurring.likely_us(case, each.steps, each.host_us, each.without_worst_us) for each in kept)
+    if not case.has_gpu:
+        likely = min(likely, own.own_us(case, kept))
     most = _most(case, max((each.steps for each in kept), default=0), longer=beyond > 0)
-    return _Pauses(kept, paused, beyond, most, max(likely, without_worst))
+    return _Pauses(kept, paused, beyond, most, max(likely, without_worst), case.has_gpu or own.is_sure(case, kept))
 
 
 def _most(case: Case, paused_steps: int, *, longer: bool) -> float:
@@ -146,7 +148,8 @@ RULE = Rule(
     speaks="stretches of half a millisecond and more with no operator, runtime call, loading or device work, or "
     "what steps longer than 1.25 usual steps (the lower quartile) that call `extra_work` times the operators take "
     "beyond it (waiting for data left out), reach `pause_share` of the step; what one step alone of `confident_steps` "
-    "or more shows is a disturbance, unless the run's timed steps show it, too",
+    "or more shows is a disturbance, unless the run's timed steps show it, too; without a device, so are stretches at "
+    "changing places of the step, as far as the run does not tell that no other program had the core",
     remedies="code: less often, or beside the training, at the user's line; where none is recorded, how to record it",
     thresholds=("pause_share", "extra_work", "confident_steps"),
     examine=examine,

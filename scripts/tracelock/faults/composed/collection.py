@@ -35,7 +35,7 @@ class Said:
 
     seed: int
     costs: dict[str, float]  # of each fault, and of all loading: part of the step
-    clear: bool  # both halves of the rounds agree on which faults cost WORTH
+    clear: bool  # all rounds and both halves of them agree on which faults cost WORTH
     codes: tuple[str, ...]
     bounds: tuple[float | None, ...]  # of each finding
     estimates: tuple[float | None, ...]
@@ -120,7 +120,7 @@ def compare(seed: int, truth: dict[str, Any], found: Diagnosed) -> Said:
     return Said(
         seed=seed,
         costs={name: each["cost"] for name, each in costs.items()},
-        clear=all((each["low"] >= WORTH) == (each["high"] >= WORTH) for each in costs.values()),
+        clear=all(len({each[part] >= WORTH for part in ("low", "cost", "high")}) == 1 for each in costs.values()),
         codes=tuple(finding.code for finding in found.findings),
         bounds=tuple(finding.gain_at_most for finding in found.findings),
         estimates=tuple(finding.gain_estimate for finding in found.findings),

@@ -1,0 +1,50 @@
+"""Whether gaps come back at the same place of a step: a program does again what it did there, a disturbance roams."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from tracelock.analysis.marked import HostSteps
+from tracelock.analysis.places import Places
+
+Gap: TypeAlias = tuple[int, int, int]  # step, start, end; ns
+Place: TypeAlias = tuple[int, int]  # the operator before it, by name, and the how many-th of that name in the step
+
+OFTEN = 3  # steps: two of eight gaps meet at one place of a hundred now and then, three hardly ever
+
+
+def returning(places: Places, steps: HostSteps, gaps: Sequence[Gap]) -> list[bool]:
+    """Return for each gap whether it comes back: after the same operator of the thread in other steps, too.
+
+    In `OFTEN` of them or more, or in every k-th step, as far as the trace shows.
+    """
+    at = [_place(places, steps, gap) for gap in gaps]
+    by_place: dict[Place, set[int]] = {}
+    for place, gap in zip(at, gaps, strict=True):
+        by_place.setdefault(place, set()).add(gap[0])
+    found = {place: len(some) >= OFTEN or is_periodic(some, len(steps)) for place, some in by_place.items()}
+    return [found[place] for place in at]
+
+
+def is_periodic(found: Collection[int], steps: int) -> bool:
+    """Return whether steps, by number, come every k-th step, k from 2 on, with none of `steps` left out."""
+    numbers = sorted(set(found))
+    apart = {later - earlier for earlier, later in pairwise(numbers)}
+    if len(numbers) < 2 or len(apart) != 1:
+        return False
+    (every,) = apart
+    return numbers[0] - every < 0 and numbers[-1] + every >= steps
+
+
+def _place(places: Places, steps: HostSteps, gap: Gap) -> Place:
+    outer = places.outer
+    host, middle = places.known.trace.host, (gap[1] + gap[2]) // 2
+    first, after = np.searchsorted(host.start[outer], [int(steps.start[gap[0]]), middle]).tolist()
+    if after <= first:
+        return -1, 0
+    before = int(host.name[outer[after - 1]])
+    return before, int((host.name[outer[first:after]] == before).sum())
