@@ -51,7 +51,7 @@ def test_two_variants_stand_side_by_side(visit: Visit, study: Path) -> None:
     told = opened.page.inner_text("#ask .pair")
     assert "What changed from A to B" in told
     assert "num_workers" in told
-    assert "data loading" in told
+    assert "DataLoader" in told
     assert "aten::conv2d" in told
 
 

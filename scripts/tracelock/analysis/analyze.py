@@ -15,6 +15,7 @@ from tracelock.analysis.loading import loading
 from tracelock.analysis.memory import memory
 from tracelock.analysis.model import Analysis, DeviceName, Step, StepSummary, TraceSection
 from tracelock.analysis.owners import allocated_by_row
+from tracelock.analysis.parts import STEP
 from tracelock.analysis.prepared import Prepared, prepare
 from tracelock.analysis.steps import Windows
 from tracelock.analysis.threads import threads
@@ -124,12 +125,13 @@ def _summary(windows: Windows, parts: Int64) -> StepSummary:
     lengths = (windows.end - windows.start)[complete]
     total = int(lengths.sum())
     sums = parts[complete].sum(axis=0).tolist()
+    loading = sums[[part.key for part in STEP].index("dataloader")]
     return StepSummary(
         count=count,
         mean_us=total / count / 1000,
         median_us=median(lengths) / 1000,
         breakdown_us=to_breakdown([each / count for each in sums]),
-        dataloader_share=sums[5] / total if total else None,
+        dataloader_share=loading / total if total else None,
         source=windows.source,
         incomplete=incomplete,
     )

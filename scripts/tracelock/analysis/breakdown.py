@@ -15,15 +15,14 @@ from tracelock.analysis.intervals import EMPTY, Intervals, cover, join, lengths_
 from tracelock.analysis.model import Breakdown
 from tracelock.analysis.names import is_collective_call, is_loading, is_step, matching
 from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.parts import STEP
 from tracelock.trace.columns import DeviceKind, HostKind, Int64, Trace
-
-ROLES = ("kernel", "memcpy", "memset", "communication", "runtime", "dataloader", "cpu_op", "other")
 
 
 def break_down(
     trace: Trace, start: Int64, end: Int64, is_collective: Callable[[str], bool] = is_collective_call
 ) -> Int64:
-    """Return how much of each window [start, end) each role holds, ns; shape (n, 8), columns as `ROLES`.
+    """Return how much of each window [start, end) each role holds, ns; shape (n, 8), columns as `parts.STEP`.
 
     Parameters
     ----------
@@ -31,7 +30,7 @@ def break_down(
         Which names of host rows are communication.
 
     """
-    parts = np.empty((len(start), len(ROLES)), np.int64)
+    parts = np.empty((len(start), len(STEP)), np.int64)
     held, before = EMPTY, np.zeros(len(start), np.int64)
     for column, role in enumerate(_roles(trace, is_collective)):
         held = join(held, role)

@@ -29,9 +29,10 @@ from tracelock.analysis.links import Links
 from tracelock.analysis.model import HostIdle, IdleCauses
 from tracelock.analysis.names import is_collective_call, is_loading, is_step, is_synchronising, matching
 from tracelock.analysis.nesting import inner_parts, of_kinds, sweep
+from tracelock.analysis.parts import IDLE
 from tracelock.trace.columns import HostKind, Int32, Int64, Trace
 
-CAUSES = ("dataloader", "host", "synchronization", "launch", "communication", "unattributed")
+CAUSES = tuple(part.key for part in IDLE)
 OUTSIDE = "Python outside of operators"
 _ACTIVE = (HostKind.OPERATOR, HostKind.RUNTIME, HostKind.DRIVER, HostKind.ANNOTATION, HostKind.PYTHON, HostKind.OTHER)
 

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from tracelock.analysis.analyze import analyze
 from tracelock.analysis.difference import ROLE, Change
+from tracelock.analysis.parts import STEP_HEADS
 from tracelock.cli import _format as fmt
 from tracelock.cli._grid import Section, grid, more
 from tracelock.cli._progress import reading
 from tracelock.cli._quiet import quiet
 from tracelock.cli._show import _section
-from tracelock.cli._tables import PARTS
 from tracelock.diagnosis import Diagnosed, diagnose
 from tracelock.diagnosis.recorded import recorded_beside
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
@@ -114,7 +114,7 @@ def _sections(pair: Pair, top: int) -> Iterator[Section]:
         yield "Cases", grid(("", "before", "after", "ratio", "verdict"), map(_case, pair.cases), folded=(0, 4))
     found = pair.changed
     if found:
-        rows = [_row(row, PARTS.get(row.name, row.name)) for row in largest(found.parts, top)]
+        rows = [_row(row, STEP_HEADS.get(row.name, row.name)) for row in largest(found.parts, top)]
         yield f"Where the {found.unit} changed", grid(_HEAD, rows)
         for title, rows_of in ((f"Operators, {found.operator_time}", found.operators), ("Kernels", found.kernels)):
             changed = largest(rows_of, len(rows_of))

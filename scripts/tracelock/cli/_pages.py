@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from tracelock.diagnosis.reference import limits_as_markdown, rules_as_markdown
+from tracelock.runner.protocol import SECTIONS
 from tracelock.runner.settings import STANDARD, as_markdown
 from tracelock.runner.workloads.tables import IMAGES, MLP, TRANSFORMER
 from tracelock.study.layout import ROOT
-from tracelock.study.model import Limits, Profiler, Remedies, Study, Timing
+from tracelock.study.model import Remedies, Study
 from tracelock.study.shape import SCHEMA_FILE
 from tracelock.study.tables import document_tables
 
-_DEFAULTS = {"timing": Timing(), "profiler": Profiler(), "limits": Limits(), "remedies": Remedies()}
+_DEFAULTS = {**{name: section() for name, section in SECTIONS.items()}, "remedies": Remedies()}
 _SETTINGS = {"standard": STANDARD, "images": IMAGES, "mlp": MLP, "transformer": TRANSFORMER}
 
 _INTRODUCTION = """\

@@ -11,10 +11,11 @@ from rich.text import Text
 
 from tracelock.analysis.hints import NO_DEVICE_ROWS
 from tracelock.analysis.model import Gpu, TraceSection
+from tracelock.analysis.parts import IDLE_HEADS
 from tracelock.analysis.ranks import Ranks
 from tracelock.cli import _format as fmt
 from tracelock.cli._grid import grid
-from tracelock.cli._tables import CAUSES, sections
+from tracelock.cli._tables import sections
 from tracelock.diagnosis import Diagnosed, Finding
 
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "green"}
@@ -141,7 +142,9 @@ def _gpu_line(gpu: Gpu) -> str:
     causes = gpu.idle_causes_us
     if causes is not None and gpu.idle_us:
         named = sorted(((value, name) for name, value in vars(causes).items()), reverse=True)
-        told = [f"{CAUSES[name]} {fmt.share(value / gpu.idle_us)}" for value, name in named if value > gpu.idle_us / 20]
+        told = [
+            f"{IDLE_HEADS[name]} {fmt.share(value / gpu.idle_us)}" for value, name in named if value > gpu.idle_us / 20
+        ]
         text += f", of that {', '.join(told)}"
     if window and window - gpu.span_us > window / 20:
         text += f"; before its first and after its last work {fmt.share(1 - gpu.span_us / window)}"

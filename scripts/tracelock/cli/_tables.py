@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracelock.analysis.model import Analysis, Gpu, Kernel, Operator, Step, StepSummary, Transfer
+from tracelock.analysis.parts import IDLE_HEADS, STEP_HEADS
 from tracelock.cli import _format as fmt
 from tracelock.cli._grid import BAR, Section, grid, more
 from tracelock.cli._tables_more import doubts, further
 
-PARTS = {
-    "kernel": "kernels",
-    "memcpy": "copies",
-    "memset": "sets",
-    "communication": "collectives",
-    "runtime": "runtime",
-    "dataloader": "loading",
-    "cpu_op": "CPU ops",
-    "other": "other",
-}
-CAUSES = {
-    "dataloader": "waiting for data",
-    "host": "host code",
-    "synchronization": "host waiting for the GPU",
-    "launch": "launch latency",
-    "communication": "communication",
-    "unattributed": "unknown",
-}
 CORES = {True: "yes", False: "no", None: fmt.UNKNOWN}
 STEP_COLUMNS = 5  # parts of a step that fit beside each other
 
@@ -53,16 +36,16 @@ def sections(found: Analysis, top: int) -> Iterator[Section]:
 
 
 def _breakdown(step: StepSummary, mean_us: float) -> Section:
-    parts = [(PARTS[name], value) for name, value in vars(step.breakdown_us).items() if value > 0]
+    parts = [(STEP_HEADS[name], value) for name, value in vars(step.breakdown_us).items() if value > 0]
     rows = [(name, fmt.time(us), fmt.share(us / mean_us), fmt.bar(us / mean_us)) for name, us in parts]
     title = "Where a step goes" if step.source == "ProfilerStep" else "Where the time goes"
     return title, grid(("", "mean", "share", BAR), rows)
 
 
 def _steps(steps: tuple[Step, ...], top: int) -> Section:
-    sums = {name: sum(getattr(each.breakdown_us, name) for each in steps) for name in PARTS}
-    largest = sorted((name for name in PARTS if sums[name] > 0), key=lambda name: -sums[name])[:STEP_COLUMNS]
-    shown = [name for name in PARTS if name in largest]
+    sums = {name: sum(getattr(each.breakdown_us, name) for each in steps) for name in STEP_HEADS}
+    largest = sorted((name for name in STEP_HEADS if sums[name] > 0), key=lambda name: -sums[name])[:STEP_COLUMNS]
+    shown = [name for name in STEP_HEADS if name in largest]
     rows = [
         (
             each.name.removeprefix("ProfilerStep#") + ("" if each.complete else " (cut off)"),
@@ -71,12 +54,12 @@ def _steps(steps: tuple[Step, ...], top: int) -> Section:
         )
         for each in steps[:top]
     ]
-    return more("Steps", top, len(steps)), grid(("step", "time", *(PARTS[name] for name in shown)), rows)
+    return more("Steps", top, len(steps)), grid(("step", "time", *(STEP_HEADS[name] for name in shown)), rows)
 
 
 def _gpu(gpu: Gpu) -> Section:
     window = gpu.window_us or gpu.span_us
-    times = [("busy", gpu.busy_us), ("  computing", gpu.compute_us), ("  copies and sets", gpu.memory_us)]
+    times = [("busy", gpu.busy_us), ("  computing", gpu.compute_us), ("  memcpy, memset", gpu.memory_us)]
     if gpu.communication_us:
         times += [("  communicating", gpu.communication_us), ("    not hidden", gpu.exposed_communication_us)]
     times.append(("idle between its first and last work", gpu.idle_us))
@@ -97,7 +80,7 @@ def _idle(gpu: Gpu, top: int) -> Iterator[Section]:
         return
     idle = gpu.idle_us
     parts = sorted(vars(gpu.idle_causes_us).items(), key=lambda part: -part[1])
-    rows = [(CAUSES[name], fmt.time(us), fmt.share(us / idle), fmt.bar(us / idle)) for name, us in parts if us > 0]
+    rows = [(IDLE_HEADS[name], fmt.time(us), fmt.share(us / idle), fmt.bar(us / idle)) for name, us in parts if us > 0]
     yield f"Why GPU {gpu.id} was idle", grid(("", "time", "of idle", BAR), rows)
     if gpu.host_idle:
         named = [(each.name, fmt.time(each.time_us), fmt.share(each.time_us / idle)) for each in gpu.host_idle[:top]]

@@ -7,9 +7,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from tracelock.analysis.parts import IDLE_LABELS, STEP_LABELS
 from tracelock.report import text
 from tracelock.report.trace.pack import document
-from tracelock.report.trace.words import CAUSE_WORDS, PART_WORDS, clipped
+from tracelock.report.trace.words import clipped
 from tracelock.study.comparison import Case, Comparison, OperatorRow
 from tracelock.study.effects import interactions, main_effects, metric
 from tracelock.study.overview import settings_text, value_text
@@ -34,8 +35,8 @@ def study_data(comparison: Comparison) -> str:
         {
             "metric": of,
             "factors": [clipped(name) for name in comparison.factors],
-            "parts": list(PART_WORDS.values()),
-            "causes": list(CAUSE_WORDS.values()),
+            "parts": list(STEP_LABELS.values()),
+            "causes": list(IDLE_LABELS.values()),
             "cases": [_case(comparison, case, of, names) for case in comparison.cases],
             "names": [clipped(name) for name in names],
             "effects": {place.name: _effects(comparison, place.name) for place in comparison.environments},
@@ -63,8 +64,8 @@ def _case(comparison: Comparison, case: Case, of: str, names: dict[str, int]) ->
         "ratio": _interval(against.difference.ratio) if against else None,
         "verdict": against.difference.words if against else "",
         "profiled": case.profiled_step_us,
-        "breakdown": _values(case.explained.breakdown, PART_WORDS),
-        "idle": _values(idle, CAUSE_WORDS),
+        "breakdown": _values(case.explained.breakdown, STEP_LABELS),
+        "idle": _values(idle, IDLE_LABELS),
         "operators": [_operator(row, names) for row in comparison.operators_of(case)[:OPERATORS]],
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from tracelock.analysis.parts import STEP_LABELS
 from tracelock.report.text import percent, saved, time
 from tracelock.study.comparison import Answer, Case, Comparison, FindingRow
 from tracelock.study.overview import remedy_text
@@ -14,16 +15,6 @@ from tracelock.study.records import Edge, Left
 from tracelock.study.stats import Interval
 
 HEALTHY = "no-bottleneck"
-PARTS = {
-    "kernel": "kernels",
-    "memcpy": "copies of the device",
-    "memset": "sets of the device",
-    "communication": "communication",
-    "runtime": "calls of the device's runtime",
-    "dataloader": "waiting for data",
-    "cpu_op": "operators on the host",
-    "other": "the rest of the step",
-}
 
 
 @dataclass(frozen=True)
@@ -90,12 +81,12 @@ def why_faster(comparison: Comparison, before: Case, after: Case) -> str:
     one, other = _per_unit(before), _per_unit(after)
     if one is None or other is None or (one[1] != other[1]):
         return ""
-    changes = {name: one[0][name] - other[0][name] for name in PARTS}
+    changes = {name: one[0][name] - other[0][name] for name in STEP_LABELS}
     whole = sum(changes.values())
     name, largest = max(changes.items(), key=lambda change: change[1])
     if whole <= 0 or largest < 0.2 * whole:
         return ""
-    told = f"{PARTS[name]}: {time(one[0][name])} a {one[1]} in the baseline, {time(other[0][name])} in it"
+    told = f"{STEP_LABELS[name]}: {time(one[0][name])} a {one[1]} in the baseline, {time(other[0][name])} in it"
     return f"{told}, {percent(min(largest / whole, 1.0))} of the difference between their traces"
 
 

@@ -11,7 +11,7 @@ import torch
 
 from tracelock.runner.failure import EmptyLoaderError
 from tracelock.runner.outside.cores import Queue
-from tracelock.runner.spec import Limits
+from tracelock.runner.protocol import Limits
 from tracelock.runner.workload import Workload, count_samples, label
 
 _END = object()

@@ -45,6 +45,8 @@ class Setting:
         All values that are allowed, or empty.
     minimum
         The least number allowed, or None.
+    optional
+        Whether None is allowed beside a default of another kind.
     """
 
     name: str
@@ -53,17 +55,23 @@ class Setting:
     meaning: str
     allowed: tuple[str, ...] = ()
     minimum: float | None = None
+    optional: bool = False
+
+    @property
+    def nullable(self) -> bool:
+        """Whether None is allowed."""
+        return self.optional or self.default is None
 
     @property
     def expected(self) -> str:
         """What a value has to be, in words."""
         words = " or ".join(self.allowed) if self.allowed else _KIND_NAMES[self.kind]
         least = f" of at least {self.minimum:g}" if self.minimum is not None else ""
-        return f"{words}{least}{' or null' if self.default is None else ''}"
+        return f"{words}{least}{' or null' if self.nullable else ''}"
 
     def fault(self, value: object) -> str:
         """Return what is wrong with `value` and what was expected, or an empty string."""
-        if value is None and self.default is None:
+        if value is None and self.nullable:
             return ""
         if value is False and "off" in self.allowed:
             return "is false, expected a text: write 'off' in quotes, since YAML reads a bare off as false"

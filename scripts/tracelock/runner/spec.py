@@ -12,6 +12,7 @@ from typing import Any
 
 from tracelock.errors import Problem, TracelockError, nearest
 from tracelock.io import digest, file_digest, read_json
+from tracelock.runner.protocol import SECTIONS, Limits, Profiling, Timing, settings_of
 from tracelock.runner.settings import Setting, check
 
 _TEXTS = (
@@ -27,66 +28,7 @@ _TEXTS = (
     Setting("factors_as", "str", "flags", "how a command is told", allowed=("flags", "env", "json", "hydra")),
     Setting("seed", "int", 0, "seed of every random generator", minimum=0),
 )
-_TIMING = (
-    Setting("warmup_steps", "int", 5, "steps before the timed ones", minimum=0),
-    Setting("steps", "int", 50, "timed steps, without the profiler", minimum=1),
-)
-_PROFILER = (
-    Setting("wait", "int", 1, "steps that the profiler skips", minimum=0),
-    Setting("warmup", "int", 1, "steps that it runs in without recording", minimum=0),
-    Setting("active", "int", 3, "steps that it records", minimum=1),
-    Setting("repeat", "int", 1, "cycles of wait, warmup and active; each gives a trace", minimum=1),
-    Setting("record_shapes", "bool", False, "record the shapes of inputs"),
-    Setting("profile_memory", "bool", False, "record allocations"),
-    Setting("with_stack", "bool", False, "record source lines"),
-)
-_LIMITS = (
-    Setting("max_duration_s", "float", None, "seconds for warm-up, timed and profiled steps", minimum=0),
-    Setting("max_steps", "int", None, "steps of all parts together", minimum=1),
-    Setting("max_trace_mb", "float", None, "size of the compressed trace in MB of 10^6 bytes", minimum=0),
-)
-SECTIONS: dict[str, tuple[Setting, ...]] = {"timing": _TIMING, "profiler": _PROFILER, "limits": _LIMITS}
 _REQUIRED = ("experiment", "environment", "variant", "workload")
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How many steps are run before and in the timed part."""
-
-    warmup_steps: int
-    steps: int
-
-
-@dataclass(frozen=True)
-class Profiling:
-    """The profiled window: the arguments of torch.profiler.schedule and of torch.profiler.profile."""
-
-    wait: int
-    warmup: int
-    active: int
-    repeat: int
-    record_shapes: bool
-    profile_memory: bool
-    with_stack: bool
-
-    @property
-    def cycle(self) -> int:
-        """Steps of one cycle."""
-        return self.wait + self.warmup + self.active
-
-    @property
-    def steps(self) -> int:
-        """Steps of the whole window."""
-        return self.cycle * self.repeat
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What cuts a run short; None where nothing does."""
-
-    max_duration_s: float | None
-    max_steps: int | None
-    max_trace_mb: float | None
 
 
 @dataclass(frozen=True)
@@ -140,7 +82,7 @@ def read_spec(path: Path) -> Spec:
 
 
 def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {**{setting.name: setting.default for setting in SECTIONS[name]}, **document.get(name, {})}
+    return {**{setting.name: setting.default for setting in settings_of(name)}, **document.get(name, {})}
 
 
 def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
@@ -149,10 +91,10 @@ def _problems(document: Mapping[str, Any], path: str) -> list[Problem]:
     top = {key: value for key, value in document.items() if key not in others}
     problems = _faults(top, _TEXTS, path, (*SECTIONS, "settings", "labels", "command"))
     problems += [Problem(f"{path}: {key}", "is missing") for key in _REQUIRED if not document.get(key)]
-    for name, table in SECTIONS.items():
+    for name in SECTIONS:
         section = document.get(name, {})
         if isinstance(section, dict):
-            problems += _faults(section, table, f"{path}: {name}")
+            problems += _faults(section, settings_of(name), f"{path}: {name}")
         else:
             problems.append(Problem(f"{path}: {name}", f"is {section!r}, expected a mapping"))
     settings = document.get("settings")

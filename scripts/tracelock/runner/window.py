@@ -12,7 +12,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from tracelock.runner.loop import Loop, Steps
-from tracelock.runner.spec import Profiling
+from tracelock.runner.protocol import Profiling
 
 MB = 1_000_000
 TRACE = "trace.json.gz"

@@ -7,39 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from tracelock.runner.protocol import SECTIONS, Limits, Profiling, Timing
+
 Settings: TypeAlias = dict[str, Any]
 
 DEFAULT_ENVIRONMENT = "default"
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The part of a run that is timed, without the profiler."""
-
-    warmup_steps: int = 3
-    steps: int = 20
-
-
-@dataclass(frozen=True)
-class Profiler:
-    """The part of a run that is recorded: torch.profiler.schedule and what is recorded."""
-
-    wait: int = 1
-    warmup: int = 1
-    active: int = 3
-    repeat: int = 1
-    record_shapes: bool = True
-    profile_memory: bool = True
-    with_stack: bool = False
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of one run; a bound that cut a run is named in its results."""
-
-    max_duration_s: float = 300.0
-    max_steps: int = 100_000
-    max_trace_mb: float = 200.0
 
 
 @dataclass(frozen=True)
@@ -73,9 +45,9 @@ class Study:
     factors: dict[str, list[Any]] = field(default_factory=dict)
     variants: tuple[Settings, ...] = ()
     exclude: tuple[Settings, ...] = ()
-    timing: Timing = Timing()
-    profiler: Profiler = Profiler()
-    limits: Limits = Limits()
+    timing: Timing = field(default_factory=Timing)
+    profiler: Profiling = field(default_factory=Profiling)
+    limits: Limits = field(default_factory=Limits)
     precision: str | None = None  # "3 %": how narrow the interval of each ratio is to become
     max_repeats: int = 10  # of a variant, where `precision` asks for more
     repeat_disturbed: bool = True
@@ -90,7 +62,7 @@ def study_from(file: Path, value: dict[str, Any]) -> Study:
     """Return the study of a mapping whose shape has been checked."""
     keys = dict(value)
     workload = keys.pop("workload")
-    sections = {"timing": Timing, "profiler": Profiler, "limits": Limits, "remedies": Remedies}
+    sections = {**SECTIONS, "remedies": Remedies}
     for name, kind in sections.items():
         if name in keys:
             keys[name] = kind(**keys[name])

@@ -78,10 +78,11 @@ def device_text(device: str) -> str:
 
 def expected_text(plan: Plan) -> str:
     """Return the time that the runs should take, and the bound that they cannot exceed."""
-    most = plan.study.limits.max_duration_s * len(plan.runs) / 60
+    limit = plan.study.limits.max_duration_s
+    most = "no bound set" if limit is None else f"at most {limit * len(plan.runs) / 60:.0f} min by its limits"
     if plan.expected_s is None:
-        return f"not said by the study; at most {most:.0f} min by its limits"
-    return f"about {plan.expected_s / 60:.0f} min, one run after the other (at most {most:.0f} min by its limits)"
+        return f"not said by the study; {most}"
+    return f"about {plan.expected_s / 60:.0f} min, one run after the other ({most})"
 
 
 def _varied(plan: Plan) -> list[str]:

@@ -163,7 +163,7 @@ def test_texts_have_contrast() -> None:
 @pytest.mark.parametrize("name", ["breakdown", "device"])
 def test_parts_differ_without_colour(name: str) -> None:
     """Any two parts, which may touch where those between them are absent, differ in hatch or clearly in grey."""
-    looks = [look for _, look in load(name).PARTS.values()]
+    looks = list(load(name).LOOKS.values())
     for one, other in itertools.combinations(looks, 2):
         high, low = sorted((luminance(one.color), luminance(other.color)), reverse=True)
         assert one.hatch != other.hatch or (high + 0.05) / (low + 0.05) > 1.6

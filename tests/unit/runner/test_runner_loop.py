@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tracelock.errors import TracelockError
 from tracelock.runner import loop as module
 from tracelock.runner.loop import Budget, Feed, Loop, Steps
-from tracelock.runner.spec import Limits
+from tracelock.runner.protocol import Limits
 from tracelock.runner.workload import Workload, count_samples, first_tensor
 
 UNBOUNDED = Limits(None, None, None)

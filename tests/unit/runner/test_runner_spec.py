@@ -10,7 +10,8 @@ import pytest
 from runner_support import make_spec
 
 from tracelock.errors import TracelockError
-from tracelock.runner.spec import Limits, Timing, read_spec
+from tracelock.runner.protocol import Limits, Timing
+from tracelock.runner.spec import read_spec
 
 
 def test_a_spec_is_read_with_the_defaults_of_what_it_leaves_out(tmp_path: Path) -> None:
@@ -26,8 +27,8 @@ def test_a_spec_is_read_with_the_defaults_of_what_it_leaves_out(tmp_path: Path) 
     }
     path.write_text(json.dumps(document))
     spec = read_spec(path)
-    assert spec.timing == Timing(warmup_steps=5, steps=50)
-    assert spec.limits == Limits(None, None, None)
+    assert spec.timing == Timing(warmup_steps=3, steps=20)
+    assert spec.limits == Limits(300.0, 100_000, 200.0)
     assert (spec.profiler.cycle, spec.profiler.steps) == (7, 14)
     assert (spec.device, spec.seed, spec.settings) == ("auto", 0, {"num_workers": 2})
     assert spec.spec_digest == hashlib.sha256(path.read_bytes()).hexdigest()

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tracelock.runner.loop import Budget, Loop
-from tracelock.runner.spec import Limits, Profiling
+from tracelock.runner.protocol import Limits, Profiling
 from tracelock.runner.window import record_window
 from tracelock.runner.workload import Workload, label
 

@@ -21,8 +21,8 @@ from tracelock.runner.loader import loader_options, make_loader, to_device
 from tracelock.runner.loop import Budget, Loop
 from tracelock.runner.precision import Update, autocast, make_optimizer, prepare_model
 from tracelock.runner.process import seed_everything
+from tracelock.runner.protocol import Limits
 from tracelock.runner.settings import Settings, resolve
-from tracelock.runner.spec import Limits
 from tracelock.runner.workloads import images, jpegs, mlp, tables, transformer
 
 Modules = pytest.mark.parametrize("name", ["images", "mlp", "transformer"])

@@ -8,12 +8,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from tracelock.analysis.parts import Part
 from tracelock.report import style
 from tracelock.report.figures._layout import text_width
 from tracelock.report.style import Look
 
 LEGEND_LINE = 0.19  # inches
 _HANDLE = 0.42
+
+
+def drawn(parts: Sequence[Part], looks: Mapping[str, Look]) -> dict[str, str]:
+    """Return key → words of `parts` in the order in which a figure draws them.
+
+    Raises
+    ------
+    KeyError
+        Where a part has no look, so that a part that is new cannot vanish from a figure.
+    """
+    words = {part.key: part.label for part in parts}
+    if missing := words.keys() - looks.keys():
+        raise KeyError(f"no look for {', '.join(sorted(missing))}")
+    return {key: words[key] for key in looks}
 
 
 def stack(axes: Axes, row: int, parts: Mapping[str, float], looks: Mapping[str, Look], thickness: float) -> None:

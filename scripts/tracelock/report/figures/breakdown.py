@@ -6,26 +6,27 @@ from dataclasses import asdict
 
 from matplotlib.figure import Figure
 
+from tracelock.analysis.parts import STEP
 from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.figures._stack import legend, legend_room, shown, stack
+from tracelock.report.figures._stack import drawn, legend, legend_room, shown, stack
 from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
 from tracelock.report.text import UNKNOWN, time, time_scale
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
 TITLE = "Where a step goes"
-PARTS = {
-    "dataloader": ("DataLoader", Look(VERMILION, "////")),
-    "cpu_op": ("operators on the host", Look(SKY)),
-    "kernel": ("kernels", Look(BLUE, "..")),
-    "memcpy": ("copies", Look(ORANGE, "\\\\\\\\")),
-    "memset": ("memset", Look(YELLOW, "++")),
-    "communication": ("communication", Look(PURPLE, "xx")),
-    "runtime": ("CUDA runtime calls", Look(GREEN, "--")),
-    "other": ("other", Look(GREY)),
+LOOKS = {
+    "dataloader": Look(VERMILION, "////"),
+    "cpu_op": Look(SKY),
+    "kernel": Look(BLUE, ".."),
+    "memcpy": Look(ORANGE, "\\\\\\\\"),
+    "memset": Look(YELLOW, "++"),
+    "communication": Look(PURPLE, "xx"),
+    "runtime": Look(GREEN, "--"),
+    "other": Look(GREY),
 }
-_LOOKS = {key: look for key, (_, look) in PARTS.items()}
+PARTS = drawn(STEP, LOOKS)
 
 
 def caption(comparison: Comparison) -> str:
@@ -48,7 +49,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     parts = [_parts(line) for line in measured_lines(comparison)]
     totals = [sum(part.values()) for part in parts if part]
     scale, unit = time_scale(totals)
-    named = {key: PARTS[key][0] for key in shown([part for part in parts if part])}
+    named = {key: PARTS[key] for key in shown([part for part in parts if part])}
     texts = [time(sum(part.values())) if part else UNKNOWN for part in parts]
     frame = rows_frame(
         comparison,
@@ -58,10 +59,10 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         right=texts,
         legend=legend_room(list(named.values()), width),
     )
-    legend(frame.figure, named, _LOOKS, frame.legend_top)
+    legend(frame.figure, named, LOOKS, frame.legend_top)
     axes = frame.axes[0]
     for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: value / scale for key, value in part.items()}, _LOOKS, 0.62 * frame.unit)
+        stack(axes, row, {key: value / scale for key, value in part.items()}, LOOKS, 0.62 * frame.unit)
         beside(axes, row, text, bold=line.case.baseline)
     axes.set_xlim(0, 1.01 * max(totals) / scale)
     axes.set_xlabel(f"time of a profiled step ({unit})")

@@ -6,26 +6,27 @@ from dataclasses import asdict
 
 from matplotlib.figure import Figure
 
+from tracelock.analysis.parts import IDLE, Part
 from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.figures._stack import legend, legend_room, shown, stack
+from tracelock.report.figures._stack import drawn, legend, legend_room, shown, stack
 from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
 from tracelock.report.text import UNKNOWN, percent
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
 TITLE = "What the GPU does"
-PARTS = {
-    "busy": ("busy", Look(BLUE, "..")),
-    "dataloader": ("waits for the DataLoader", Look(VERMILION, "////")),
-    "host": ("waits for the host", Look(SKY)),
-    "synchronization": ("synchronisation", Look(ORANGE, "\\\\\\\\")),
-    "launch": ("launches", Look(GREEN, "--")),
-    "communication": ("waits for other ranks", Look(PURPLE, "xx")),
-    "unattributed": ("idle, cause unknown", Look(GREY)),
-    "idle": ("idle", Look(YELLOW, "++")),
+LOOKS = {
+    "busy": Look(BLUE, ".."),
+    "dataloader": Look(VERMILION, "////"),
+    "host": Look(SKY),
+    "synchronization": Look(ORANGE, "\\\\\\\\"),
+    "launch": Look(GREEN, "--"),
+    "communication": Look(PURPLE, "xx"),
+    "unattributed": Look(GREY),
+    "idle": Look(YELLOW, "++"),
 }
-_LOOKS = {key: look for key, (_, look) in PARTS.items()}
+PARTS = drawn((Part("busy", "busy", "busy"), *IDLE, Part("idle", "idle", "idle")), LOOKS)
 
 
 def caption(comparison: Comparison) -> str:
@@ -48,7 +49,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         return empty(width, TITLE, "No analysed trace holds work of a GPU.")
     parts = [_parts(line) for line in _lines(comparison)]
     keys = {key for key in PARTS if any(key in shown([part]) for part in parts if part)}
-    named = {key: name for key, (name, _) in PARTS.items() if key in keys}
+    named = {key: name for key, name in PARTS.items() if key in keys}
     texts = [percent(part["busy"]) + " busy" if part else UNKNOWN for part in parts]
     frame = rows_frame(
         comparison,
@@ -58,10 +59,10 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         right=texts,
         legend=legend_room(list(named.values()), width),
     )
-    legend(frame.figure, named, _LOOKS, frame.legend_top)
+    legend(frame.figure, named, LOOKS, frame.legend_top)
     axes = frame.axes[0]
     for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: 100 * value for key, value in part.items()}, _LOOKS, 0.62 * frame.unit)
+        stack(axes, row, {key: 100 * value for key, value in part.items()}, LOOKS, 0.62 * frame.unit)
         beside(axes, row, text, bold=line.case.baseline)
     axes.set_xlim(0, 100.5)
     axes.set_xlabel("share of the profiled steps (%)")

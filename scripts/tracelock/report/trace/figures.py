@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from markupsafe import Markup, escape
 
 from tracelock.analysis.model import Breakdown, Step
+from tracelock.analysis.parts import STEP_LABELS
 from tracelock.analysis.ranks import Ranks
 from tracelock.diagnosis import Diagnosed
 from tracelock.report.trace.numbers import share, time
-from tracelock.report.trace.words import PART_WORDS, clipped
+from tracelock.report.trace.words import clipped
 
 HATCHED = ("dataloader", "communication")  # told apart without colours, too
 MOST_STEPS = 60
@@ -24,15 +25,15 @@ def breakdown(found: Diagnosed, width: int) -> Markup | None:
     parts, whole = found.step.breakdown_us, found.step.mean_us
     if parts is None or not whole:
         return None
-    shown = [(name, getattr(parts, name)) for name in PART_WORDS if getattr(parts, name) > 0]
+    shown = [(name, getattr(parts, name)) for name in STEP_LABELS if getattr(parts, name) > 0]
     marks: list[str] = []
     x = 0.0
     for name, value in shown:
         wide = width * value / whole
-        marks += _rect(name, (x, 8, wide, 34), f"{PART_WORDS[name]}: {time(value)}, {share(value / whole)}")
+        marks += _rect(name, (x, 8, wide, 34), f"{STEP_LABELS[name]}: {time(value)}, {share(value / whole)}")
         x += wide
     legend, height = _legend(shown, whole, width)
-    told = ", ".join(f"{PART_WORDS[name]} {share(value / whole)}" for name, value in shown)
+    told = ", ".join(f"{STEP_LABELS[name]} {share(value / whole)}" for name, value in shown)
     return _svg(marks + legend, width, 52 + height, f"Where a step of {time(whole)} goes: {told}")
 
 
@@ -43,7 +44,7 @@ def _legend(shown: Sequence[tuple[str, float]], whole: float, width: int) -> tup
     for place, (name, value) in enumerate(sorted(shown, key=lambda part: -part[1])):
         x, y = (place % columns) * width / columns, 56 + 20 * (place // columns)
         marks += _rect(name, (x, y, 14, 11), "")
-        told = f'<tspan class="name">{PART_WORDS[name]}</tspan> {time(value)}, {share(value / whole)}'
+        told = f'<tspan class="name">{STEP_LABELS[name]}</tspan> {time(value)}, {share(value / whole)}'
         marks.append(f'<text x="{x + 20:.1f}" y="{y + 10}">{told}</text>')
     return marks, 20 * -(-len(shown) // columns) + 6
 
@@ -68,9 +69,9 @@ def _step(each: Step, y: float, scale: float) -> list[str]:
     name = each.name.replace("ProfilerStep", "") + ("" if each.complete else " cut off")
     marks = [_text(0, y + 12, clipped(name)[:16], "muted")]
     x = 96.0
-    for part in PART_WORDS:
+    for part in STEP_LABELS:
         wide = scale * getattr(each.breakdown_us, part)
-        marks += _rect(part, (x, y + 2, wide, 13), f"{PART_WORDS[part]}: {time(getattr(each.breakdown_us, part))}")
+        marks += _rect(part, (x, y + 2, wide, 13), f"{STEP_LABELS[part]}: {time(getattr(each.breakdown_us, part))}")
         x += wide
     return [*marks, _text(x + 6, y + 12, time(each.duration_us))]
 
@@ -97,7 +98,7 @@ def waits(ranks: Ranks, width: int) -> Markup:
 
 def parts_of(parts: Breakdown) -> list[tuple[str, float]]:
     """Return the exclusive parts of a step with their words, microseconds."""
-    return [(word, getattr(parts, name)) for name, word in PART_WORDS.items()]
+    return [(word, getattr(parts, name)) for name, word in STEP_LABELS.items()]
 
 
 def _rect(part: str, box: tuple[float, float, float, float], title: str) -> list[str]:

@@ -18,6 +18,7 @@ import tracelock
 from tracelock.analysis.at_peak import peaks
 from tracelock.analysis.modules import modules
 from tracelock.analysis.owners import allocated_by_row
+from tracelock.analysis.parts import STEP_LABELS
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.ranks import Ranks
 from tracelock.diagnosis import Diagnosed, Finding
@@ -27,7 +28,7 @@ from tracelock.report.trace.memory import NONE, memories
 from tracelock.report.trace.places import evidence_places, place_of
 from tracelock.report.trace.summary import answer, doubts, facts, notes, remedy_text
 from tracelock.report.trace.timeline import MOST, Drawn, draw
-from tracelock.report.trace.words import PART_WORDS, clipped
+from tracelock.report.trace.words import clipped
 
 _REPORT = Path(__file__).parent.parent
 _SCRIPTS = ("core", "tables", "flame", "timeline-data", "timeline-draw", "timeline", "memory", "page")
@@ -94,7 +95,7 @@ def _about(known: Prepared, found: Diagnosed, drawn: Drawn) -> dict[str, Any]:
         "transfers": [tables.transfers(found)],
         "launches": [tables.launches(found)],
         "collectives": [tables.collectives(found)],
-        "steps": [tables.steps(found, PART_WORDS)],
+        "steps": [tables.steps(found, STEP_LABELS)],
         "threads": [tables.threads(found)],
         "idle": [tables.idle(found)],
     }

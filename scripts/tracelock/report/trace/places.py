@@ -9,10 +9,11 @@ import numpy as np
 
 from tracelock.analysis.idle import CAUSES
 from tracelock.analysis.names import is_loading, matching
+from tracelock.analysis.parts import IDLE_LABELS
 from tracelock.analysis.prepared import Prepared
 from tracelock.diagnosis import Finding
 from tracelock.report.trace.lanes import Lane
-from tracelock.report.trace.words import CAUSE_WORDS, clipped
+from tracelock.report.trace.words import clipped
 
 # What keeps a device waiting where a finding of this code is right.
 _CAUSES = {
@@ -61,7 +62,7 @@ def place_of(finding: Finding, known: Prepared, lanes: Sequence[Lane]) -> Place 
         return None
     longest = _longest_gap(lanes, CAUSES.index(cause))
     if longest is not None:
-        return Place(f"longest gap: {CAUSE_WORDS[cause]}", *longest, None)
+        return Place(f"longest gap: {IDLE_LABELS[cause]}", *longest, None)
     return _longest_wait(known) if cause == "dataloader" else None
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracelock.analysis.modules import NO_MODULES, Module
+from tracelock.analysis.parts import IDLE_LABELS
 from tracelock.analysis.places import is_users
 from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.diagnosis import Diagnosed
-from tracelock.report.trace.words import CAUSE_WORDS, clipped
+from tracelock.report.trace.words import clipped
 
 # What a column holds, which says how it is shown and sorted.
 Column = tuple[str, str]  # heading, "text" | "code" | "stack" | "time" | "count" | "bytes" | "share" | "flag" | "rate"
@@ -252,11 +253,11 @@ def threads(found: Diagnosed) -> Table:
 
 def idle(found: Diagnosed) -> Table:
     """Return why each device was idle, and of the host's part what it ran."""
-    columns: tuple[Column, ...] = (("device", "count"), ("waits for", "code"), ("time", "time"), ("of idle", "share"))
+    columns: tuple[Column, ...] = (("device", "count"), ("cause", "code"), ("time", "time"), ("of idle", "share"))
     rows: list[tuple[Any, ...]] = []
     for gpu in found.gpus:
         parts = vars(gpu.idle_causes_us) if gpu.idle_causes_us is not None else {}
-        rows += [(gpu.id, CAUSE_WORDS[name], us, us / gpu.idle_us) for name, us in parts.items() if us and gpu.idle_us]
+        rows += [(gpu.id, IDLE_LABELS[name], us, us / gpu.idle_us) for name, us in parts.items() if us and gpu.idle_us]
         rows += [(gpu.id, f"host: {each.name}", each.time_us, each.time_us / gpu.idle_us) for each in gpu.host_idle]
     note = "Rows that begin with “host:” are parts of “waits for host code”, by the innermost call that ran."
     return Table("idle", columns, rows, note if rows else found.unknown.get("gpus", "No device work was recorded."))

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from tracelock.analysis.idle import CAUSES
+from tracelock.analysis.parts import IDLE_LABELS
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.steps import MARKED, Windows
 from tracelock.report.trace import pack
 from tracelock.report.trace.lanes import IDLE, Lane, lanes
 from tracelock.report.trace.merge import Merged, merge
-from tracelock.report.trace.words import CAUSE_WORDS, clipped
+from tracelock.report.trace.words import clipped
 from tracelock.trace.columns import Int64
 
 MOST = 400_000  # rows of one page: about 2.5 MB of it
@@ -67,7 +68,7 @@ def draw(known: Prepared, most: int = MOST) -> Drawn:
         "rows": sum(map(len, every)),
         "shown": sum(map(len, merged)),
         "texts": book.texts,
-        "causes": [CAUSE_WORDS[cause] for cause in CAUSES],
+        "causes": [IDLE_LABELS[cause] for cause in CAUSES],
     }
     return Drawn(every, about, pack.letters(data))
 
