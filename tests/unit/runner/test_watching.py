@@ -8,8 +8,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median, quantiles
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracelock.errors import TracelockError
 from tracelock.runner.command.dcgm import Exporter, parse
@@ -57,6 +60,28 @@ def test_noise_and_single_slow_steps_are_no_change() -> None:
     assert changes([100.0 if number % 20 else 900.0 for number in range(500)]) == []  # an evaluation now and then
     assert changes([900.0] * 5 + [100.0] * 200) == []  # a warm-up
     assert changes([100.0] * 100 + [50.0] * 100) == []  # faster
+
+
+class Plain(Detector):
+    """The rule word by word, every step anew."""
+
+    def _look(self) -> Slowdown | None:
+        past, recent = list(self._past), list(self._recent)
+        before, after = median(past), median(each[2] for each in recent)
+        spread = 1.4826 * median(abs(each - before) for each in past)
+        slow = [each for each in recent if each[2] > quantiles(past, n=4)[2]]
+        if after < 1.1 * before or after - before < 5 * spread / 10**0.5 or len(slow) < 9:
+            return None
+        return Slowdown(slow[0][0], slow[0][1], before, after)
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.sampled_from([1.0, 1.05, 1.2, 2.0])), max_size=12), st.randoms())
+def test_what_is_kept_in_order_finds_what_the_rule_finds(parts: list[tuple[int, float]], chance: random.Random) -> None:
+    lengths = [pace * chance.choice([100, 101, 103, 150]) for count, pace in parts for _ in range(count)]
+    detectors = Detector(), Plain()
+    for number, length in enumerate(lengths):
+        fast, plain = (each.add(number, float(number), length) for each in detectors)
+        assert fast == plain
 
 
 def test_metrics_of_an_exporter() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import deque
 from dataclasses import dataclass
 from statistics import median, quantiles
@@ -33,7 +34,8 @@ class Detector:
 
     def __init__(self) -> None:
         self._recent: deque[tuple[int, float, float]] = deque(maxlen=RECENT)
-        self._past: deque[float] = deque(maxlen=PAST)
+        self._past: deque[float] = deque()
+        self._sorted: list[float] = []  # the past in the order of size, so that a step costs no sorting of it
         self._left_out = 0
 
     def add(self, step: int, end_s: float, length_us: float) -> Slowdown | None:
@@ -42,19 +44,29 @@ class Detector:
             self._left_out += 1
             return None
         if len(self._recent) == RECENT:
-            self._past.append(self._recent[0][2])
+            self._remember(self._recent[0][2])
         self._recent.append((step, end_s, length_us))
         found = self._look() if len(self._past) >= PAST_LEAST else None
         if found is not None:
+            self._sorted.clear()
             self._past.clear()  # the new pace is the past from here on
             self._recent.clear()
         return found
 
+    def _remember(self, length_us: float) -> None:
+        self._past.append(length_us)
+        insort(self._sorted, length_us)
+        if len(self._past) > PAST:
+            del self._sorted[bisect_left(self._sorted, self._past.popleft())]
+
     def _look(self) -> Slowdown | None:
-        past = list(self._past)
-        before, after = median(past), median(each[2] for each in self._recent)
+        past, count = self._sorted, len(self._sorted)
+        before = (past[(count - 1) // 2] + past[count // 2]) / 2
+        after = median(each[2] for each in self._recent)
+        if after < LEAST_RATIO * before:
+            return None
         spread = _SIGMA * median(abs(each - before) for each in past)
-        if after < LEAST_RATIO * before or after - before < 4 * 1.25 * spread / RECENT**0.5:
+        if after - before < 4 * 1.25 * spread / RECENT**0.5:
             return None
         upper = quantiles(past, n=4)[2]
         slow = [each for each in self._recent if each[2] > upper]

@@ -55,10 +55,10 @@ class Director:
         if self.ending:
             self._end_script()
         folder = self._session.folder
-        if folder is not None:
-            folder.count(self._session.tally.count)
         if self._session.request.watch:
             return self._watched(step)
+        if folder is not None:
+            folder.count(self._session.tally.count)
         if self.phase == WARMUP:
             return self._warming()
         if self.phase == TIMED:
@@ -199,7 +199,7 @@ class Director:
         folder = self._session.folder
         if folder is None:
             return False
-        folder.stream(step, _allocated(self.device))
+        folder.stream(step, lambda: _allocated(self.device))
         if self.window is not None:
             return self._recording()
         active = folder.called(self._session.tally.count)

@@ -84,6 +84,8 @@ def samples_in(batch: Any) -> int | None:
 def _first_tensor(batch: Any, depth: int) -> torch.Tensor | None:
     if isinstance(batch, torch.Tensor):
         return batch
+    if type(batch) in (tuple, list) and batch and isinstance(batch[0], torch.Tensor):
+        return batch[0]  # what most loaders give, without the slow question for a Mapping
     if isinstance(batch, Mapping):
         batch = list(batch.values())
     if depth > 4 or not isinstance(batch, Sequence) or isinstance(batch, (str, bytes)):

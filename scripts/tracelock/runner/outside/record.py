@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 FACTS, COUNT, RECORD, STREAM, CALL = "facts.json", "count", "record.json", "steps.jsonl", "call.json"
-STREAM_S = 0.5
+STREAM_NS = 500_000_000
 
 
 class Folder:
@@ -29,8 +30,8 @@ class Folder:
         os.makedirs(self._folder, exist_ok=True)
         self._count = os.open(self.path(COUNT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         self._stream: int | None = None
-        self._lines: list[str] = []
-        self._written = 0.0
+        self._waiting: list[Step] = []
+        self._written = 0
         self._facts: dict[str, Any] = {}
 
     def path(self, name: str) -> str:
@@ -41,29 +42,28 @@ class Folder:
         """Note the number of steps where even a kill leaves it."""
         os.pwrite(self._count, b"%d" % steps, 0)
 
-    def stream(self, step: Step, allocated: int | None) -> None:
-        """Append a step to the stream, which is written twice a second."""
-        self._lines.append(
-            f'{{"step":{step.number},"end_s":{step.ended / 1e9:.6f},"us":{step.length / 1000:.1f},'
-            f'"loading_us":{(step.loading + step.starting) / 1000:.1f},"samples":{json.dumps(step.samples)},'
-            f'"allocated_bytes":{json.dumps(allocated)}}}\n'
-        )
-        now = step.ended / 1e9
-        if now - self._written >= STREAM_S:
-            self.flush()
-            self._written = now
+    def stream(self, step: Step, allocated: Callable[[], int | None]) -> None:
+        """Append a step to the stream, which is written twice a second, and not worked on between."""
+        self._waiting.append(step)
+        if step.ended - self._written >= STREAM_NS:
+            self._written = step.ended
+            self.flush(allocated())
 
-    def flush(self) -> None:
-        """Write the streamed lines."""
+    def flush(self, allocated: int | None) -> None:
+        """Write the steps that wait; `allocated` are the bytes on the device now, which the last one tells."""
         if self._stream is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._stream = os.open(self.path(STREAM), flags, 0o666)
-        os.write(self._stream, "".join(self._lines).encode())
-        self._lines = []
+        last = self._waiting[-1]
+        self.count(last.number + 1)
+        os.write(
+            self._stream, "".join(_line(each, allocated if each is last else None) for each in self._waiting).encode()
+        )
+        self._waiting = []
 
     def called(self, steps: int) -> int | None:
         """Return how many steps to record now, where somebody has called for a window, else None."""
-        if self._lines:
+        if self._waiting:
             return None  # looked at as often as the stream is written
         try:
             with open(self.path(CALL), encoding="utf-8") as stream:
@@ -82,8 +82,8 @@ class Folder:
 
     def write_record(self, session: Session, ended: bool) -> None:
         """Write everything that is known so far."""
-        if session.request.watch and self._lines:
-            self.flush()
+        if session.request.watch and self._waiting:
+            self.flush(None)
         self._write(RECORD, {**self._facts, **document(session), "ended": ended})
 
     def _write(self, name: str, value: dict[str, Any]) -> None:
@@ -91,6 +91,15 @@ class Folder:
         with open(temporary, "w", encoding="utf-8") as stream:
             json.dump(value, stream)
         os.replace(temporary, self.path(name))
+
+
+def _line(step: Step, allocated: int | None) -> str:
+    """Return a step of the stream as JSON; microseconds."""
+    samples, size = ("null" if value is None else value for value in (step.samples, allocated))
+    return (
+        f'{{"step":{step.number},"end_s":{step.ended / 1e9:.6f},"us":{step.length / 1000:.1f},'
+        f'"loading_us":{(step.loading + step.starting) / 1000:.1f},"samples":{samples},"allocated_bytes":{size}}}\n'
+    )
 
 
 def process_facts() -> dict[str, Any]:

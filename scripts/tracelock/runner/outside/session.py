@@ -36,7 +36,7 @@ class Session:
         self._fresh()
 
     def _fresh(self, profiled: bool = False) -> None:
-        self.tally = Tally()
+        self.tally = Tally(self.request.watch)
         self.pilot = Pilot()
         self._stepped_at: dict[int, int] = {}  # when each optimizer last stepped
         self.director = Director(self, profiled)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from .cores import Queue
 
 KEPT = 100_000
+KEPT_WATCHED = 1_000
 
 
-@dataclass
+@dataclass(slots=True)
 class Step:
     """One step: from the end of the one before it to its own. Nanoseconds."""
 
@@ -31,16 +32,24 @@ class Step:
 
 
 class Tally:
-    """The steps so far. `count` counts all; `kept` holds the first of them."""
+    """The steps so far. `count` counts all; `kept` holds the first of them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    watched
+        Each step is streamed and costs as little as can be: few are kept, and how long they waited for a core is left
+        out, which is a call of the system for each.
+    """
+
+    def __init__(self, watched: bool = False) -> None:
+        self._keep = KEPT_WATCHED if watched else KEPT
         self.count = 0
         self.skipped = 0
         self.kept: list[Step] = []
         self._current = Step(0, time.perf_counter_ns(), 0)
         self._begun = False
-        self._queue = Queue()
-        self._queue.lap()
+        self._queue = None if watched else Queue()
+        self._lap()
 
     def loaded(self, loader: int, began: int, ended: int, samples: int | None) -> None:
         """Note a batch that the loop waited for."""
@@ -68,11 +77,11 @@ class Tally:
         """Return the step that ends now."""
         step = self._current
         step.ended = now
-        step.queued = self._queue.lap()
+        step.queued = self._lap()
         self._begun = True
         self.count += 1
         self.skipped += step.skipped
-        if len(self.kept) < KEPT:
+        if len(self.kept) < self._keep:
             self.kept.append(step)
         self._current = Step(self.count, now, 0)
         return step
@@ -80,4 +89,7 @@ class Tally:
     def resume(self, now: int) -> None:
         """Let the current step begin now: what we did meanwhile is not the script's time."""
         self._current.began = now
-        self._queue.lap()
+        self._lap()
+
+    def _lap(self) -> int | None:
+        return None if self._queue is None else self._queue.lap()
