@@ -128,7 +128,7 @@ def real(fault: str, count: float = 1.0, network: str = "deep", **changes: Any) 
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # threads that spin are slow where other programs want the cores
         try:
-            record(ComposedJob(plan, {fault: count}), plan, folder, 1.0, recordings=1)
+            record(ComposedJob(plan, {fault: count}), plan, folder, recordings=1)
         finally:
             torch.set_num_threads(threads)
         return [folder / "trace.json.gz"]

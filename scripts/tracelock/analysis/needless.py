@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,11 @@ from tracelock.trace.columns import HostKind, Int32, Int64
 # Operators that take a piece of a tensor: a loop over samples or time steps begins with one.
 _PIECE: Final = re.compile(r"aten::(select|slice|unbind|narrow|index|index_select|split|chunk|unsqueeze|_unsafe_view)$")
 _COPY: Final = re.compile(r"aten::(clone|contiguous|copy_|_to_copy|to)$")
+# What stands beside copies in a loop that does nothing else, such as that of copy.deepcopy(state_dict).
+_AROUND_COPIES: Final = re.compile(
+    r"aten::(detach_?|empty|empty_like|new_empty|empty_strided|new_empty_strided|set_|alias|view|transpose|t|permute"
+    r"|resolve_conj|resolve_neg|requires_grad_|lift_fresh)$"
+)
 # Operators that give a tensor another form, and copy where they have to: what they copy was asked for.
 _FORM: Final = re.compile(r"aten::(copy|type_as|reshape|flatten|repeat|expand)$")
 _KINDS: Final[dict[str, str]] = {"aten::clone": "clone", "aten::contiguous": "contiguous", "aten::copy_": "copy"}
@@ -31,23 +37,48 @@ NEAR = 100_000  # ns
 SHORT_TURN = 1_000_000  # ns: longer turns are work, not dispatch
 
 
-def loops(main: MainThread) -> tuple[tuple[Loop, ...], Intervals]:
-    """Return the loops of the user's own code, the longest first, and the time that they cover."""
+@dataclass(frozen=True)
+class Repeated:
+    """What repeats in the user's own code, by its turn: names of operators, and positions in the main thread."""
+
+    work: dict[tuple[int, ...], list[Int64]]
+    copying: dict[tuple[int, ...], list[Int64]]  # turns that do nothing but copy
+    spans: Intervals  # of both
+    copying_spans: Intervals
+
+
+def repeated(main: MainThread) -> Repeated:
+    """Return the loops of the user's own code; those that do nothing but copy (casts, a model's copy) apart."""
     own = np.flatnonzero(main.part == Part.OWN)
     names = main.places.known.trace.host.name[main.rows[own]].copy()
     # Nothing goes on from one step to the next, or across a backward pass or an update.
     breaks = np.flatnonzero((np.diff(own) > 1) | (np.diff(main.step[own]) > 0)) + 1
-    groups: dict[tuple[int, ...], list[Int64]] = {}
-    spans: list[tuple[int, int]] = []
+    found: tuple[dict[tuple[int, ...], list[Int64]], ...] = ({}, {})
+    spans: tuple[list[tuple[int, int]], ...] = ([], [])
     for part in np.split(np.arange(len(own)), breaks):
         for run in runs(names[part]):
             rows = own[part[run.first : run.last]]
             if _is_loop(main, rows, run):
-                groups.setdefault(_turn(names[part[run.first : run.first + run.period]].tolist()), []).append(rows)
-                spans.append((int(main.start[rows[0]]), int(main.end[rows].max())))
-    found = [_loop(main, turn, each) for turn, each in groups.items()]
+                turn = _turn(names[part[run.first : run.first + run.period]].tolist())
+                copying = _only_copies([main.places.known.trace.texts[name] for name in turn])
+                found[copying].setdefault(turn, []).append(rows)
+                spans[copying].append((int(main.start[rows[0]]), int(main.end[rows].max())))
+    return Repeated(found[0], found[1], _union([*spans[0], *spans[1]]), _union(spans[1]))
+
+
+def _union(spans: Sequence[tuple[int, int]]) -> Intervals:
     low, high = np.array(spans, np.int64).reshape(-1, 2).T
-    return tuple(sorted(found, key=lambda loop: -loop.host_us)), union(low, high)
+    return union(low, high)
+
+
+def _only_copies(turn: Sequence[str]) -> bool:
+    copying = any(_COPY.match(name) for name in turn)
+    return copying and all(_COPY.match(name) or _AROUND_COPIES.match(name) for name in turn)
+
+
+def loops(main: MainThread, found: Repeated) -> tuple[Loop, ...]:
+    """Return the loops that do more than copy, the longest first."""
+    return tuple(sorted((_loop(main, *each) for each in found.work.items()), key=lambda loop: -loop.host_us))
 
 
 def _turn(names: Sequence[int]) -> tuple[int, ...]:
@@ -113,8 +144,11 @@ def worst(main: MainThread, rows: Int64) -> tuple[TraceRow, ...]:
     return main.places.host_rows(longest(main.places.known.trace.host.duration, main.rows[rows]))
 
 
-def copies(main: MainThread, apart: Intervals) -> tuple[Copies, ...]:
-    """Return the operators that only copy, outside of loader, optimizer and the loops of `apart`, the longest first."""
+def copies(main: MainThread, repeats: Repeated) -> tuple[Copies, ...]:
+    """Return the operators that only copy, outside of loader, optimizer and loops that do more, the longest first.
+
+    Of loops that do nothing else all of the time counts, from the first operator to the last.
+    """
     places, known = main.places, main.places.known
     host, texts, count = known.trace.host, known.trace.texts, len(main.steps)
     is_copy = matching(texts, host.name, lambda name: _COPY.match(name) is not None) & places.operators
@@ -123,16 +157,20 @@ def copies(main: MainThread, apart: Intervals) -> tuple[Copies, ...]:
     at = np.searchsorted(main.start, host.start[rows], side="right") - 1
     rows = rows[(at >= 0) & np.isin(main.part[np.maximum(at, 0)], (Part.OWN, Part.BACKWARD))]
     rows = rows[~has_above(known.tree.parent, is_copy, rows)]
-    rows = rows[~gathers(main, rows) & ~within(apart, host.start[rows]) & ~_own_filling(main, rows)]
+    looped = within(repeats.copying_spans, host.start[rows])
+    rows = rows[~gathers(main, rows) & (looped | ~within(repeats.spans, host.start[rows])) & ~_own_filling(main, rows)]
+    looped = within(repeats.copying_spans, host.start[rows])
     groups: dict[str, list[int]] = {}
     for place in rows.tolist():
         groups.setdefault(_KINDS.get(texts[host.name[place]], "cast"), []).append(place)
+    around = length(repeats.copying_spans) - int(host.duration[rows[looped]].sum())
+    looped_most = max(groups, key=lambda kind: int(looped[np.isin(rows, groups[kind])].sum()), default=None)
     found = []
     for kind, some in groups.items():
         each = np.array(some)
-        spent = int(host.duration[each].sum()) / count / 1000
+        spent = int(host.duration[each].sum()) + (max(0, around) if kind == looped_most else 0)
         row = places.host_rows(longest(host.duration, each))
-        found.append(Copies(kind, len(each) / count, spent, row))  # type: ignore[arg-type]
+        found.append(Copies(kind, len(each) / count, spent / count / 1000, row))  # type: ignore[arg-type]
     return tuple(sorted(found, key=lambda each: -each.host_us))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tracelock.analysis.intervals import Intervals, length, union
 from tracelock.analysis.mainthread import MainThread, Part, main_thread
 from tracelock.analysis.names import is_loading, matching
-from tracelock.analysis.needless import copies, double_us, loops
+from tracelock.analysis.needless import copies, double_us, loops, repeated
 from tracelock.analysis.places import Places
 from tracelock.analysis.prepared import Prepared
 from tracelock.analysis.python_time import between, python_time
@@ -23,8 +23,8 @@ def work(known: Prepared) -> Work | None:
     main = main_thread(Places(known))
     if main is None or not len(main):
         return None
-    found, spans = loops(main)
-    apart = between(main, spans)
+    found = repeated(main)
+    apart = between(main, found.spans)
     count = len(main.steps)
     return Work(
         operators_us=length(_covered(main, np.flatnonzero(main.part != Part.LOADER))) / count / 1000,
@@ -32,9 +32,9 @@ def work(known: Prepared) -> Work | None:
         between=round(apart.count / count),
         excess_us=apart.excess / 1000,
         backward_us=length(_covered(main, np.flatnonzero(main.part == Part.BACKWARD))) / count / 1000,
-        loops=found,
-        copies=copies(main, spans),
-        unused=unused(main, spans),
+        loops=loops(main, found),
+        copies=copies(main, found),
+        unused=unused(main, found.spans),
         double_us=double_us(main),
         embedding_us=_embedding_us(main),
         python=python_time(main),

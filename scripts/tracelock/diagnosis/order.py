@@ -113,9 +113,10 @@ def _still_worth(case: Case, likely: Removal, found: Found) -> bool:
 
     Both are parts of the step that is left without those before it: it is what that step would show.
     """
-    gone = case.gain(likely)
-    least = case.limits.min_gain * (1.0 - gone)
-    most = case.gain(likely + (found.chained or Removal())) - gone
+    least = case.limits.min_gain * (1.0 - case.expected(likely))
+    most = case.gain(likely + (found.chained or Removal())) - case.gain(likely)
+    if not case.has_gpu:  # one chain: nothing hides behind anything, and bounds may add up to more than a step
+        most = found.gain or 0.0
     return most >= max(least, LEAST) and (found.estimate or 0.0) >= EXPECTED * least
 
 

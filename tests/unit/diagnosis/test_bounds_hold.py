@@ -30,10 +30,10 @@ def test_the_profilers_time_is_assumed_to_lie_elsewhere() -> None:
     assert told.gain_estimate == pytest.approx(2_000 / 10_000)
 
 
-def test_without_a_run_each_row_may_have_cost_half_a_microsecond() -> None:
+def test_without_a_run_each_row_may_have_cost_a_microsecond() -> None:
     pause = Pause("train.py(3): wait", 8, 2_000.0, (), without_worst_us=2_000.0)
     (told,) = diagnose(on_cpu(10_000.0, events=8 * 4_000, pauses=(pause,))).findings
-    assert told.gain_at_most == pytest.approx(2_000 / 8_000)
+    assert told.gain_at_most == pytest.approx(2_000 / 6_000)
     most = diagnose(on_cpu(10_000.0, events=8 * 400_000, pauses=(pause,))).findings[0].gain_at_most
     assert most == pytest.approx(2_000 / 5_000)  # never more than half of the step
 

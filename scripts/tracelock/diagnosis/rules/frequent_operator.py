@@ -22,8 +22,8 @@ BETWEEN_KERNELS_US = 1.0  # kernels that wait in one stream follow each other wi
 
 def examine(case: Case) -> Cause | None:
     """Return the cause where such a loop could gain ``min_gain``."""
-    if not case.has_gpu and case.analysis.work is not None and case.analysis.work.loops:
-        return _on_host(case, case.analysis.work.loops)
+    if not case.has_gpu and case.analysis.work is not None:
+        return _on_host(case, case.analysis.work.loops) if case.analysis.work.loops else None
     found = [each for each in _loops(case) if each.calls_per_step >= case.limits.repeated_calls]
     found = [each for each in found if each.mean_us <= case.limits.repeated_call_us]
     calls = Removal(device=sum(map(_device_us, found)), host=sum(each.host_us for each in found))
