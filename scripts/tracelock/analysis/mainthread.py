@@ -58,7 +58,7 @@ def main_thread(places: Places) -> MainThread | None:
     part[matching(texts, host.name[rows], is_node)] = Part.BACKWARD
     part[inside(known.trace, known.tree, rows, _is_optimizer)] = Part.OPTIMIZER
     part[inside(known.trace, known.tree, rows, is_loading)] = Part.LOADER
-    used, tracked = _used(places, rows)
+    used, tracked = _used(places, rows, part)
     start = host.start[rows]
     return MainThread(places, steps, rows, start, start + host.duration[rows], step, part, used, tracked)
 
@@ -72,13 +72,21 @@ def _is_optimizer(name: str) -> bool:
     return name.startswith("Optimizer.")
 
 
-def _used(places: Places, rows: Int64) -> tuple[Mask, bool]:
-    """Return which of `rows` hold an operator whose sequence number a node of the backward pass has."""
+def _used(places: Places, rows: Int64, part: Int64) -> tuple[Mask, bool]:
+    """Return which of `rows` hold an operator that made a node of the backward pass.
+
+    An operator carries the number of the node that is made next. Of several with one number the last has made it;
+    those before it made none: what they compute needs no gradient.
+    """
     host = places.known.trace.host
     nodes = of_kinds(host, (HostKind.OPERATOR,)) & matching(places.known.trace.texts, host.name, is_node)
     numbers = np.unique(host.sequence[nodes & (host.sequence >= 0)])
     numbered = np.flatnonzero(places.operators & (host.sequence >= 0) & (host.track == places.known.windows.track))
+    at = np.searchsorted(host.start[rows], host.start[numbered], side="right") - 1
+    numbered = numbered[(at >= 0) & (part[at] != Part.BACKWARD)]
     needed = numbered[np.isin(host.sequence[numbered], numbers)]
+    _, last = np.unique(host.sequence[needed][::-1], return_index=True)
+    needed = np.sort(needed[::-1][last])
     low = np.searchsorted(host.start[needed], host.start[rows])
     high = np.searchsorted(host.start[needed], host.start[rows] + np.maximum(host.duration[rows], 1))
     return high > low, bool(len(numbers) and len(numbered))

@@ -57,6 +57,9 @@ _KINDS: Final[tuple[tuple[PythonKind, re.Pattern[str]], ...]] = (
         ),
     ),
 )
+_TORCH: Final = re.compile(
+    r"^<built-in (method (?!__)\w+ of (type|Tensor|Parameter|torch\.\S+) object|function linear>)"
+)
 _SAMPLE: Final = re.compile(r": __getitems?__$")
 _COLLATE: Final = re.compile(r"collate", re.IGNORECASE)
 
@@ -161,7 +164,8 @@ class _Frames:
             if what is None and not mine:
                 continue
             inside: Place = ((_place(self._text(where)) if where >= 0 else None) or "loader") if in_loader else "step"
-            found.setdefault((what or "python", inside, self._text(code) if code >= 0 else None), []).append(row)
+            what = what or ("torch" if _TORCH.match(self._text(row)) else "python")
+            found.setdefault((what, inside, self._text(code) if code >= 0 else None), []).append(row)
         return found
 
     def together(self, key: tuple[PythonKind, Place, str | None], rows: Int64) -> PythonTime:

@@ -32,12 +32,18 @@ def returning(places: Places, steps: HostSteps, gaps: Sequence[Gap]) -> list[boo
 
 def is_periodic(found: Collection[int], steps: int) -> bool:
     """Return whether steps, by number, come every k-th step, k from 2 on, with none of `steps` left out."""
+    return period(found, steps) is not None
+
+
+def period(found: Collection[int], steps: int) -> int | None:
+    """Return k where steps come every k-th step, k from 2 on, with none of `steps` left out; None otherwise."""
     numbers = sorted(set(found))
     apart = {later - earlier for earlier, later in pairwise(numbers)}
     if len(numbers) < 2 or len(apart) != 1:
-        return False
+        return None
     (every,) = apart
-    return numbers[0] - every < 0 and numbers[-1] + every >= steps
+    whole = numbers[0] - every < 0 and numbers[-1] + every >= steps
+    return every if whole and every > 1 else None
 
 
 def _place(places: Places, steps: HostSteps, gap: Gap) -> Place:

@@ -13,6 +13,7 @@ from tracelock.analysis.names import matching
 from tracelock.analysis.needless import has_above, named, reach, steps_of, within, worst
 from tracelock.analysis.nesting import of_kinds
 from tracelock.analysis.places import longest
+from tracelock.analysis.recurrence import period
 from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.analysis.work import Unused, UnusedKind
 from tracelock.trace.columns import HostKind, Int64
@@ -29,6 +30,10 @@ _FLAT: Final = re.compile(
     r"|_local_scalar_dense|allclose|isclose|equal|argmax|argmin|argsort|count_nonzero|nonzero|eq|gt|lt|ge|le|ne)$"
 )
 _TOGETHER: Final = re.compile(r"_foreach_|_fused_")  # in the best form already
+# Copies have a cause of their own; collectives and updates that take many tensors at once are no idle work.
+_ELSEWHERE: Final = re.compile(
+    r"^aten::(clone|contiguous|copy_|_to_copy|to)$|^(c10d|gloo|nccl|record_param)|_foreach_|_fused_"
+)
 _LAYER: Final = re.compile(
     r"aten::(linear|conv[123]d|lstm|gru|scaled_dot_product_attention|layer_norm|batch_norm|group_norm|embedding)$"
 )
@@ -43,13 +48,13 @@ def unused(main: MainThread, apart: Intervals) -> tuple[Unused, ...]:
         "anomaly": _inside_nodes(main, "anomaly", _CHECK),
     }
     if main.tracked:
-        layers, statistics = _runs(main, apart)
-        kinds |= {"forward": _spent(main, "forward", layers), "statistics": _spent(main, "statistics", statistics)}
+        parts: tuple[tuple[UnusedKind, list[Int64]], ...] = _runs(main, apart)
+        kinds |= {kind: _spent(main, kind, rows) for kind, rows in parts}
     return tuple(sorted((each for each in kinds.values() if each), key=lambda each: -each.host_us))
 
 
-def _runs(main: MainThread, apart: Intervals) -> tuple[list[Int64], list[Int64]]:
-    """Return stretches of operators in a row that no backward pass needs: those with layers, and mere statistics."""
+def _runs(main: MainThread, apart: Intervals) -> tuple[tuple[UnusedKind, list[Int64]], ...]:
+    """Return stretches of operators in a row that no backward pass needs: with layers, mere statistics, all others."""
     host, texts = main.places.known.trace.host, main.places.known.trace.texts
     names = host.name[main.rows]
     layer = matching(texts, names, is_eligible)
@@ -62,7 +67,15 @@ def _runs(main: MainThread, apart: Intervals) -> tuple[list[Int64], list[Int64]]
     parts = [part for part in np.split(np.arange(len(main)), breaks) if len(part) and own[part[0]]]
     layers = [part for part in parts if layer[part].any()]
     rest = [part[counts[part]] for part in parts if not layer[part].any()]
-    return layers, [part for part in rest if len(part)]
+    beside = (
+        ~counts & ~within(apart, main.start) & ~matching(texts, names, lambda name: _ELSEWHERE.search(name) is not None)
+    )
+    others = [part[beside[part]] for part in parts if not layer[part].any()]
+    return ("forward", layers), ("statistics", _filled(rest)), ("beside", _filled(others))
+
+
+def _filled(parts: list[Int64]) -> list[Int64]:
+    return [part for part in parts if len(part)]
 
 
 def _trains(main: MainThread) -> Mask:
@@ -85,16 +98,27 @@ def _spent(main: MainThread, kind: UnusedKind, parts: list[Int64]) -> Unused | N
     """Return stretches as one: each from its first operator to the end of its last."""
     if not parts:
         return None
-    rows, count = np.concatenate(parts), len(main.steps)
+    rows = np.concatenate(parts)
     covered = union(main.start[rows], reach(main, rows))
+    every, part = _how_often(main, np.unique(main.step[rows]))
     return Unused(
         kind=kind,
-        calls_per_step=len(rows) / count,
+        calls_per_step=len(rows) * part,
         steps=len(np.unique(main.step[rows])),
-        host_us=length(covered) / count / 1000,
+        host_us=length(covered) * part / 1000,
         names=named(main, rows),
         rows=worst(main, rows),
+        every=every,
     )
+
+
+def _how_often(main: MainThread, steps: Int64) -> tuple[int | None, float]:
+    """Return k where `steps` come every k-th step, and by what a sum over them is multiplied to be that of a step.
+
+    Two of eight steps, three apart, are a third of all and not a quarter.
+    """
+    every = period(steps.tolist(), len(main.steps))
+    return every, 1 / len(main.steps) if every is None else 1 / (every * len(steps))
 
 
 def _again(main: MainThread) -> Unused | None:
@@ -125,14 +149,14 @@ def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) 
 
 
 def _recomputed(main: MainThread, rows: Int64) -> Intervals:
-    """Return in each node the time from the first of `rows` to the end of the last: what lies between belongs to it."""
+    """Return in each node the time from its begin to the end of the last of `rows`: what lies between belongs to it."""
     host = main.places.known.trace.host
     if not len(rows):
         return EMPTY
     node = np.searchsorted(main.start, host.start[rows], side="right") - 1
     _, first = np.unique(node, return_index=True)
     last = np.append(first[1:], len(node)) - 1
-    return union(host.start[rows[first]], host.start[rows[last]] + host.duration[rows[last]])
+    return union(main.start[node[first]], host.start[rows[last]] + host.duration[rows[last]])
 
 
 def _directly(main: MainThread, kind: UnusedKind, rows: Int64, covered: Intervals | None) -> Unused | None:

@@ -11,9 +11,21 @@ from typing import Literal, TypeAlias
 
 from tracelock.analysis.costs import TraceRow
 
-UnusedKind: TypeAlias = Literal["forward", "statistics", "repeated-backward", "recomputation", "anomaly"]
+UnusedKind: TypeAlias = Literal["forward", "statistics", "beside", "repeated-backward", "recomputation", "anomaly"]
 PythonKind: TypeAlias = Literal[
-    "sleep", "lock", "socket", "files", "subprocess", "json", "pickle", "regex", "garbage", "hash", "copy", "python"
+    "sleep",
+    "lock",
+    "socket",
+    "files",
+    "subprocess",
+    "json",
+    "pickle",
+    "regex",
+    "garbage",
+    "hash",
+    "copy",
+    "torch",  # calls of PyTorch by the user's code, outside of the operators that they make
+    "python",
 ]
 Place: TypeAlias = Literal["step", "sample", "collate", "loader"]
 
@@ -45,8 +57,9 @@ class Unused:
     """Operators whose results neither the backward pass nor the optimizer needs, or needs once and gets twice.
 
     "forward": layers that no backward pass belongs to; "statistics": operators after the backward pass and outside the
-    optimizer, or such as only count and check; "repeated-backward": nodes of the graph that ran again in the same
-    step; "recomputation": layers inside the backward pass; "anomaly": the checks of autograd's anomaly detection.
+    optimizer, or such as only count and check; "beside": others that no gradient goes through; "repeated-backward":
+    nodes of the graph that ran again in the same step; "recomputation": layers inside the backward pass; "anomaly": the
+    checks of autograd's anomaly detection. What comes every k-th step counts as a k-th of what it takes then.
     """
 
     kind: UnusedKind
@@ -55,6 +68,7 @@ class Unused:
     host_us: float  # from the first of a run to its last, with the Python between them
     names: tuple[str, ...]  # the most expensive ones
     rows: tuple[TraceRow, ...]
+    every: int | None = None  # it comes every k-th step, k from 2 on; None: in each, or at no distance that can be told
 
 
 @dataclass(frozen=True)

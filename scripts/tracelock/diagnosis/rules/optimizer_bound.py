@@ -8,7 +8,8 @@ from tracelock.diagnosis.measures import of_step, percent
 from tracelock.diagnosis.model import Evidence, Remedy
 from tracelock.diagnosis.rule import Cause, Rule
 
-TOGETHER = 0.4  # of the time of an optimizer that goes parameter by parameter is left when it takes them together
+TOGETHER = 0.7  # of an optimizer that goes parameter by parameter is left as a rule when it takes them together
+LEFT = 0.2  # is left at the least: the arithmetic itself
 SPARSE = (
     "nn.Embedding(..., sparse=True) with torch.optim.SparseAdam for the table: only rows of the batch get a gradient "
     "and an update"
@@ -49,7 +50,7 @@ def _one_by_one(case: Case, optimizer: Updating, share: float) -> Cause:
         remedies.append(Remedy({"optimizer_foreach": True}, "a call for many parameters at once"))
     return Cause(
         title=f"The optimizer updates parameters one by one: {percent(share)} of the step",
-        removal=Removal(host=optimizer.host_us),
+        removal=Removal(host=(1 - LEFT) * optimizer.host_us),
         likely=Removal(host=(1 - TOGETHER) * optimizer.host_us),
         share=share,
         evidence=_updates(case, optimizer),

@@ -23,12 +23,14 @@ WORDS = {
     "garbage": "collects garbage",
     "hash": "computes a hash",
     "copy": "copies Python objects",
+    "torch": "is in calls of PyTorch, outside of their operators",
     "python": "computes in pure Python",
 }
 ADVICE = {
     "sleep": "take the sleep out",
     "lock": "hold the lock for less, or give each thread its own",
     "garbage": "gc.collect() every few hundred steps, or gc.freeze() once after the start",
+    "torch": "fewer and larger calls; tensors that are made once, and not of Python's numbers in each step",
     "python": "do it in one call of torch or numpy, or outside of the step",
 }
 COMMON = "do it once and keep the result, or in another thread, or every hundredth step"
@@ -62,7 +64,9 @@ def _by_frames(case: Case, work: Work) -> Cause | None:
         share=case.share(spent),
         evidence=tuple(_told(case, each) for each in found[:4]),
         remedies=(Remedy({}, "the step loses this time", f"{ADVICE.get(main.kind, COMMON)}{at(main.rows)}"),),
-        confidence=None if main.kind != "python" else "medium",  # frames slow down what calls many of them
+        confidence=None
+        if main.kind not in ("python", "torch")
+        else "medium",  # frames slow down what calls many of them
         explains=("step-gaps",) if spent >= MOSTLY * paused else (),
     )
 

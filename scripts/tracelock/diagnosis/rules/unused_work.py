@@ -11,15 +11,21 @@ from tracelock.diagnosis.rule import Cause, Rule
 
 SPOILED = 1.5  # with its memory, its graph and the caches that it spoils, real cases cost up to half more than it took
 LIKELY = 1.2
+# A layer that is computed again saves and restores more than it computes: random states, hooks on what it kept.
+SPOILED_AGAIN = 2.0
+BESIDE = 0.1  # of the step: what no gradient goes through may still be needed (masks, preparing of inputs)
+ORDINALS = {2: "nd", 3: "rd"}
 WORDS = {
     "forward": "layers run that no backward pass belongs to (a second forward pass, validation, another network)",
     "statistics": "operators that count, check or log, and neither a gradient nor the optimizer needs",
+    "beside": "operators work that no gradient goes through and that are no layers (masks, tables, inputs prepared)",
     "repeated-backward": "the backward pass goes through the same nodes again",
     "recomputation": "the forward pass is computed again inside the backward pass (checkpointing)",
 }
 ADVICE = {
     "forward": "use the output that the training has already; validate every few hundred steps, in torch.no_grad()",
     "statistics": "log every hundredth step, and all parameters in one call",
+    "beside": "compute it once and keep it, or in the loader; leave out what nothing uses",
     "repeated-backward": "add the losses and call backward() once; retain_graph=True is seldom needed",
     "recomputation": "torch.utils.checkpoint saves memory for time: use it only for the layers that do not fit",
 }
@@ -31,13 +37,14 @@ def examine(case: Case) -> Cause | None:
     if work is None or case.has_gpu:
         return None
     found = [each for each in work.unused if each.kind in WORDS and _recurs(case, each)]
+    found = [each for each in found if each.kind != "beside" or (case.share(each.host_us) or 0.0) >= BESIDE]
     spent = sum(each.host_us for each in found)
     if not found or case.gain(Removal(host=spent)) < case.limits.min_gain:
         return None
-    main = found[0]
+    main, most = found[0], min(sum(map(_most_us, found)), case.bounds.step_us)
     return Cause(
         title=f"In {_how_often(case, main)} {WORDS[main.kind]}: {percent(case.share(spent) or 0.0)} of the time",
-        removal=Removal(host=min(SPOILED * spent, case.bounds.step_us)),
+        removal=Removal(host=most),
         likely=Removal(host=LIKELY * spent),
         share=case.share(spent),
         evidence=tuple(
@@ -57,11 +64,17 @@ def examine(case: Case) -> Cause | None:
     )
 
 
+def _most_us(unused: Unused) -> float:
+    return (SPOILED_AGAIN if unused.kind == "recomputation" else SPOILED) * unused.host_us
+
+
 def _recurs(case: Case, unused: Unused) -> bool:
     return recurring.is_recurring(case, unused.steps, unused.host_us)
 
 
 def _how_often(case: Case, unused: Unused) -> str:
+    if unused.every is not None:
+        return f"every {unused.every}{ORDINALS.get(unused.every, 'th')} step"
     return "every step" if unused.steps >= case.steps else f"{unused.steps} of {case.steps} steps"
 
 
@@ -69,7 +82,8 @@ RULE = Rule(
     code="unused-work",
     needs="operators with sequence numbers, and steps, in the trace; no device",
     speaks="layers that no node of the backward pass belongs to, layers inside the backward pass, nodes that run twice "
-    "in a step, or operators beside training that only count, check and read reach `min_gain` of the step",
+    "in a step, or operators beside training that only count, check and read reach `min_gain` of the step; "
+    "other operators that no gradient goes through where they are a tenth of it",
     remedies="code: by its kind, at the user's line",
     thresholds=("min_gain",),
     examine=examine,
