@@ -17,7 +17,7 @@ from tracelock.io import write_text
 from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
 from tracelock.report.ask import script, study_data
-from tracelock.report.figures import load, names, render
+from tracelock.report.figures import load, page_names, render
 from tracelock.report.path import BestPath, best_path
 from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
@@ -85,7 +85,7 @@ def render_report(
         answers=[(one, headline(comparison, one), answer_parts(comparison, one)) for one in comparison.answers],
         paths=[best_path(comparison, one) for one in comparison.answers] or [BestPath((), "", None)],
         lines=overview(comparison),
-        figures=[_figure(comparison, name) for name in names() if load(name).present(comparison)],
+        figures=[_figure(comparison, name) for name in page_names(comparison)],
         memory=memory_source(comparison),
         factor_columns=_factor_columns(comparison),
         label=lambda case: text.label(case, len(comparison.environments)),

@@ -40,6 +40,7 @@ class Interaction:
     together: float  # ratio of both changed
     expected: float  # product of the ratios of each changed alone
     contexts: int
+    alone: tuple[float, float]  # ratio of each changed alone
 
     @property
     def factor(self) -> float:
@@ -119,20 +120,21 @@ def _effect(times: Times, names: Sequence[str], what: tuple[str, Any, Any]) -> E
 def _interaction(times: Times, comparison: Comparison, what: Sequence[tuple[str, Any]]) -> Interaction | None:
     (first, value), (second, other) = what
     references = _values(comparison, first)[0], _values(comparison, second)[0]
-    together, expected = [], []
+    together, alone = [], []
     for factors, time in times.values():
         if (factors.get(first), factors.get(second)) != references:
             continue
         changes: tuple[dict[str, Any], ...] = ({first: value}, {second: other}, {first: value, second: other})
         found = [times.get(_key({**factors, **change}, comparison.factors)) for change in changes]
         if all(found):
-            alone, beside, both = (each[1] / time for each in found if each)
+            one, beside, both = (each[1] / time for each in found if each)
             together.append(both)
-            expected.append(alone * beside)
+            alone.append((one, beside))
     if not together:
         return None
-    means = _mean(together), _mean(expected)
-    return Interaction((first, second), (value, other), references, *means, len(together))
+    means = _mean([one for one, _ in alone]), _mean([beside for _, beside in alone])
+    both = _mean(together)
+    return Interaction((first, second), (value, other), references, both, means[0] * means[1], len(together), means)
 
 
 def _mean(ratios: Sequence[float]) -> float:

@@ -43,7 +43,10 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def test_figures_are_found_by_name() -> None:
-    assert names() == ["step_time", "breakdown", "dataloading", "device", "memory", "peak_memory"]
+    assert names() == [
+        *("step_time", "path", "scaling", "interaction", "breakdown", "operators", "dataloading", "device", "idle"),
+        *("memory", "peak_memory", "overhead"),
+    ]
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -97,7 +100,7 @@ def test_png_is_fit_for_print(demo: Comparison) -> None:
 def test_what_is_not_known_is_said(single: Comparison) -> None:
     words = {name: " ".join(text.get_text() for text in texts(drawn(single, name, style.WIDE))) for name in names()}
     assert [name for name in names() if not load(name).present(single)] == [
-        "breakdown", "dataloading", "device", "memory",
+        "path", "scaling", "interaction", "breakdown", "operators", "dataloading", "device", "idle", "memory",
     ]  # fmt: skip
     for name in ("breakdown", "dataloading", "memory"):
         assert "Not known" in words[name]
@@ -160,7 +163,7 @@ def test_texts_have_contrast() -> None:
         assert (luminance(style.PAPER) + 0.05) / (luminance(color) + 0.05) > 4.5
 
 
-@pytest.mark.parametrize("name", ["breakdown", "device"])
+@pytest.mark.parametrize("name", ["breakdown", "device", "idle"])
 def test_parts_differ_without_colour(name: str) -> None:
     """Any two parts, which may touch where those between them are absent, differ in hatch or clearly in grey."""
     looks = list(load(name).LOOKS.values())

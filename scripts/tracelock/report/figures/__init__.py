@@ -22,7 +22,12 @@ from tracelock.report.style import WIDE, house_style
 from tracelock.study.comparison import Comparison
 
 PNG_DPI = 200
-ORDER = ("step_time", "breakdown", "dataloading", "device", "memory", "peak_memory")
+ORDER = (
+    *("step_time", "path", "scaling", "interaction", "breakdown", "operators", "dataloading", "device", "idle"),
+    *("memory", "peak_memory", "overhead"),
+)
+# The page of a study answers these by its own tables and by two clicks.
+NOT_ON_PAGE = ("operators", "idle", "overhead")
 
 
 _NO_DATE: dict[str, dict[str, None]] = {  # bytes that depend on the content alone
@@ -51,6 +56,11 @@ def names() -> list[str]:
     """Return the names of all figures, in the order of the report; those that it does not name come last."""
     found = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
     return sorted(found, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+
+
+def page_names(comparison: Comparison) -> list[str]:
+    """Return the names of the figures that the page of a study shows."""
+    return [name for name in names() if name not in NOT_ON_PAGE and load(name).present(comparison)]
 
 
 def load(name: str) -> FigureModule:

@@ -101,12 +101,28 @@ def empty(width: float, title: str, why: str) -> Figure:
 
 def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
     """Write `text` at the right of a row, outside the axes."""
+    beside_at(axes, row, text, bold)
+
+
+def beside_at(axes: Axes, y: float, text: str, bold: bool = False) -> None:
+    """Write `text` at the right of a height, outside the axes."""
     place = blended_transform_factory(axes.transAxes, axes.transData)
     weight = "bold" if bold else "normal"
     axes.annotate(
-        text, (1, row), xycoords=place, xytext=(_BESIDE, 0), textcoords="offset points", va="center", ha="left",
+        text, (1, y), xycoords=place, xytext=(_BESIDE, 0), textcoords="offset points", va="center", ha="left",
         size=SIZE, weight=weight, annotation_clip=False,
     )  # fmt: skip
+
+
+def titles(figure: Figure, title: str, under: Sequence[str]) -> None:
+    """Write the title of a figure, and the lines below it."""
+    width, height = figure.get_size_inches()
+    _titles(figure, title, under, MARGIN, height, (width, height))
+
+
+def notes_below(figure: Figure, notes: Sequence[str]) -> None:
+    """Write lines at the lower edge of a figure."""
+    _notes(figure, notes)
 
 
 def heading_beside(axes: Axes, *lines: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from tracelock.analysis.parts import Part
@@ -90,3 +91,24 @@ def _lines(names: Sequence[str], width: float) -> list[list[str]]:
         lines[-1].append(name)
         used += needed
     return lines
+
+
+def marker_room(names: Sequence[str], width: float) -> float:
+    """Return the height of a legend of markers in inches."""
+    return legend_room(names, width)
+
+
+def marker_legend(figure: Figure, looks: Mapping[str, Look], top: float) -> None:
+    """Draw a legend of markers in lines from left to right; `top` is its upper edge in inches below the figure's."""
+    width, height = figure.get_size_inches()
+    for number, line in enumerate(_lines(list(looks), width)):
+        x, y = 0.16, (height - top - LEGEND_LINE * number - 0.07) / height
+        for name in line:
+            look = looks[name]
+            size, edge = (9.0, 1.6) if look.marker == "|" else (5.5, 0.5)
+            figure.add_artist(
+                Line2D([x / width], [y], marker=look.marker, ls="", color=look.color, ms=size, mew=edge,
+                       mec=look.color if look.marker == "|" else style.PAPER, transform=figure.transFigure)
+            )  # fmt: skip
+            figure.text((x + 0.13) / width, y, name, size=8, va="center")
+            x += _HANDLE + text_width(name)

@@ -1,0 +1,69 @@
+"""For how long a step leaves the accelerator idle, by cause: what `device` shows as shares, as time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from matplotlib.figure import Figure
+
+from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._layout import measured_lines
+from tracelock.report.figures._stack import legend, legend_room, shown, stack
+from tracelock.report.figures.device import PARTS as DEVICE_PARTS
+from tracelock.report.text import UNKNOWN, time, time_scale
+from tracelock.study.comparison import Comparison
+from tracelock.study.overview import Line
+
+TITLE = "What a GPU waits for in a step"
+PARTS = {key: value for key, value in DEVICE_PARTS.items() if key not in ("busy", "idle")}
+_LOOKS = {key: look for key, (_, look) in PARTS.items()}
+
+
+def caption(comparison: Comparison) -> str:
+    """Return what is drawn."""
+    traces = sum(line.case.explained.analysed for line in measured_lines(comparison))
+    return (
+        f"Idle time of a GPU in a profiled step (share of the recorded time that it is idle × mean profiled step), by "
+        f"cause; mean over GPUs and traces (n = {traces} traces in all). Bold: baseline."
+    )
+
+
+def present(comparison: Comparison) -> bool:
+    """Return whether a trace told why an accelerator was idle."""
+    return any(_parts(line) for line in measured_lines(comparison))
+
+
+def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
+    """Return the figure."""
+    if not present(comparison):
+        return empty(width, TITLE, "No analysed trace tells why a GPU was idle.")
+    parts = [_parts(line) for line in measured_lines(comparison)]
+    totals = [sum(part.values()) for part in parts if part]
+    scale, unit = time_scale(totals)
+    named = {key: PARTS[key][0] for key in shown([part for part in parts if part])}
+    texts = [time(sum(part.values())) if part else UNKNOWN for part in parts]
+    frame = rows_frame(
+        comparison,
+        width,
+        [(TITLE, f"{unit} idle per profiled step, less is better")],
+        [caption(comparison), *unlocked_note(comparison)] if notes else [],
+        right=texts,
+        legend=legend_room(list(named.values()), width),
+    )
+    legend(frame.figure, named, _LOOKS, frame.legend_top)
+    axes = frame.axes[0]
+    for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
+        stack(axes, row, {key: value / scale for key, value in part.items()}, _LOOKS, 0.62 * frame.unit)
+        beside(axes, row, text, bold=line.case.baseline)
+    axes.set_xlim(0, 1.01 * max([*totals, 1e-9]) / scale)
+    axes.set_xlabel(f"idle time of a profiled step ({unit})")
+    return frame.figure
+
+
+def _parts(line: Line) -> dict[str, float]:
+    """Return the idle time of a step by cause, empty where it is not known. Microseconds."""
+    device, step = line.case.explained.device, line.case.explained.breakdown
+    if device is None or device.idle_causes is None or step is None:
+        return {}
+    whole = sum(asdict(step).values())
+    return {key: share * whole for key, share in asdict(device.idle_causes).items() if key in PARTS}
