@@ -44,7 +44,9 @@ def look(comparison: Comparison, name: str, width: float) -> dict[str, Any]:
         figure.savefig(stream, format="png", dpi=80)
     stream.seek(0)
     grey = image.imread(stream, format="png")[..., :3].mean(axis=2)
-    words = sorted({re.sub(r"\d+", "#", text.get_text()) for text in figure.findobj(Text) if text.get_text().strip()})
+    words = sorted(
+        {re.sub(r"\d+(?:[.,]\d+)*", "#", text.get_text()) for text in figure.findobj(Text) if text.get_text().strip()}
+    )
     marks = Counter(type(artist).__name__ for axes in figure.axes for artist in (*axes.patches, *axes.lines))
     inches = [round(float(side), 2) for side in figure.get_size_inches()]
     return {"inches": inches, "words": words, "marks": dict(sorted(marks.items())), "grey": grid(grey)}

@@ -6,17 +6,18 @@ from dataclasses import asdict
 
 from matplotlib.figure import Figure
 
+from tracelock.analysis.parts import IDLE
 from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.figures._stack import legend, legend_room, shown, stack
-from tracelock.report.figures.device import PARTS as DEVICE_PARTS
+from tracelock.report.figures._stack import drawn, legend, legend_room, shown, stack
+from tracelock.report.figures.device import LOOKS as DEVICE_LOOKS
 from tracelock.report.text import UNKNOWN, time, time_scale
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
 TITLE = "What a GPU waits for in a step"
-PARTS = {key: value for key, value in DEVICE_PARTS.items() if key not in ("busy", "idle")}
-_LOOKS = {key: look for key, (_, look) in PARTS.items()}
+LOOKS = {key: look for key, look in DEVICE_LOOKS.items() if key not in ("busy", "idle")}
+PARTS = drawn(IDLE, LOOKS)
 
 
 def caption(comparison: Comparison) -> str:
@@ -40,7 +41,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     parts = [_parts(line) for line in measured_lines(comparison)]
     totals = [sum(part.values()) for part in parts if part]
     scale, unit = time_scale(totals)
-    named = {key: PARTS[key][0] for key in shown([part for part in parts if part])}
+    named = {key: PARTS[key] for key in shown([part for part in parts if part])}
     texts = [time(sum(part.values())) if part else UNKNOWN for part in parts]
     frame = rows_frame(
         comparison,
@@ -50,10 +51,10 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         right=texts,
         legend=legend_room(list(named.values()), width),
     )
-    legend(frame.figure, named, _LOOKS, frame.legend_top)
+    legend(frame.figure, named, LOOKS, frame.legend_top)
     axes = frame.axes[0]
     for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: value / scale for key, value in part.items()}, _LOOKS, 0.62 * frame.unit)
+        stack(axes, row, {key: value / scale for key, value in part.items()}, LOOKS, 0.62 * frame.unit)
         beside(axes, row, text, bold=line.case.baseline)
     axes.set_xlim(0, 1.01 * max([*totals, 1e-9]) / scale)
     axes.set_xlabel(f"idle time of a profiled step ({unit})")
