@@ -59,7 +59,22 @@ def removal(case: Case) -> Removal:
     copies = [each for each in (case.costs.copies if case.costs else ()) if each.kind == "HtoD"]
     shown = (max(each.waiting_us, each.exposed_us if each.beside_kernels else 0.0) for each in copies)
     hidden = sum(min(each.device_us, time) for each, time in zip(copies, shown, strict=True))
-    return Removal(host=max(0.0, wait_us(case) - handover_us(case)), waiting=hidden)
+    return Removal(host=max(wait_us(case), _produced_us(case)), waiting=hidden)
+
+
+def _produced_us(case: Case) -> float:
+    """Return what the loop waits for workers, by the step of `Case.bounds`, where the profiler hid a part of it.
+
+    Workers that are too slow give the step its length, with the profiler and without: what the profiler adds to the
+    rest of the loop is waited for when it is gone. 0 where a run tells the waits, or workers do not load.
+    """
+    batches, costs = case.analysis.loading, case.costs
+    if case.has_gpu or costs is None or case.timed("loading_us") or batches is None or batches.mode != "workers":
+        return 0.0
+    if wait_us(case) <= handover_us(case):
+        return 0.0
+    step, shorter = costs.bounds.step_us, case.bounds.step_us
+    return (wait_us(case) + step - shorter) * shorter / step if step else 0.0
 
 
 def likely(case: Case) -> Removal:

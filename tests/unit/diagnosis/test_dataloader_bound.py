@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from unit.diagnosis.cases import analysis, breakdown, gpu, operator
 
 from tracelock.analysis.model import Analysis
+from tracelock.analysis.sections import Loading, LoadingWait
 from tracelock.diagnosis import Diagnosed, Thresholds, diagnose
 
 SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -67,3 +69,15 @@ def test_the_row_of_the_iterator_decides_over_the_settings() -> None:
 def test_settings_of_the_run_are_in_force_where_none_are_given() -> None:
     diagnosed = diagnose(on_cpu(400.0), run={"settings": {"num_workers": 0, "batch_size": 8}})
     assert diagnosed.settings == {"num_workers": 0, "batch_size": 8}
+
+
+@pytest.mark.parametrize("wait_us", [2_000.0, 5_000.0])
+def test_what_the_profiler_hides_of_slow_workers_is_in_the_bound(wait_us: float) -> None:
+    """Workers that give a step of 10 ms its length do so without the profiler, which took 3 ms of the rest."""
+    waits = tuple(LoadingWait(f"ProfilerStep#{number}", 1, wait_us) for number in range(8))
+    loading = Loading("workers", (MULTI,), 8, 8 * wait_us, None, waits, (), 0.0)
+    made = analysis(breakdown(dataloader=wait_us, cpu_op=10_000.0 - wait_us), steps=8, loading=loading)
+    made = replace(made, trace=replace(made.trace, events=8 * 3_000))
+    found = diagnose(made).findings[0]
+    assert found.code == "dataloader-bound"
+    assert found.gain_at_most >= (wait_us + 3_000.0) / 10_000.0 - 1e-9

@@ -24,7 +24,7 @@ def examine(case: Case) -> Cause | None:
     """Return the cause where a loader that never lets the loop wait could save ``dataloader_share`` of the step."""
     removal = loading.removal(case)
     gain = case.gain(removal)
-    if case.gain(Removal(host=removal.host)) < case.limits.dataloader_share:
+    if case.gain(Removal(host=removal.host - loading.handover_us(case))) < case.limits.dataloader_share:
         return None
     share = _share(case, gain)
     if share < HIDDEN * case.limits.dataloader_share:
