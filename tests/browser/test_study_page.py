@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,3 +95,26 @@ def test_without_scripts_the_report_is_whole(visit: Visit, study: Path) -> None:
     assert opened.page.inner_text(".headline")
     assert not opened.page.locator("#ask").is_visible()
     assert opened.page.locator("#variants tbody tr").count() == 10
+
+
+def test_kernels_that_appeared_or_are_gone_are_told_and_renamed_ones_are_not(visit: Visit, tmp_path: Path) -> None:
+    def kernel(name: str, total: float) -> dict[str, object]:
+        return {"name": name, "calls": 3, "total_us": total, "mean_us": total / 3, "min_us": 1.0, "max_us": total}
+
+    folder = tmp_path / "results"
+    StudyTree([Variant({"n": 0}), Variant({"n": 1}, step_us=50_000.0)], repeats=1, gpus=1).write(folder)
+    kernels = {
+        "n=0": [kernel("triton_poi_fused_add_0d1d2", 300.0), kernel("void at::vanished<float>", 600.0)],
+        "n=1": [kernel("triton_poi_fused_add_3", 330.0), kernel(HOSTILE, 900.0)],
+    }
+    for variant, rows in kernels.items():
+        file = folder / "runs" / "default" / variant / "1" / "analysis.json"
+        file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), "kernels": rows}), encoding="utf-8")
+    page = tmp_path / "report.html"
+    page.write_text(render_report(compare(folder), {}), encoding="utf-8")
+    opened = visit(page)
+    table = opened.page.locator("#ask .pair div:has(> h4:text-is('Kernels')) , #ask .pair h4:text-is('Kernels') + div")
+    rows = {row.split("\t")[0]: row for row in table.inner_text().splitlines() if "\t" in row}
+    assert "gone in B" in rows["void at::vanished<float>"]
+    assert "new in B" in rows[HOSTILE]
+    assert "both" in next(row for name, row in rows.items() if name.startswith("triton_poi_fused_add"))

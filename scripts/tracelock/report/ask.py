@@ -11,14 +11,14 @@ from tracelock.analysis.parts import IDLE_LABELS, STEP_LABELS
 from tracelock.report import text
 from tracelock.report.trace.pack import document
 from tracelock.report.trace.words import clipped
-from tracelock.study.comparison import Case, Comparison, OperatorRow
+from tracelock.study.comparison import Case, Comparison, KernelRow, OperatorRow
 from tracelock.study.effects import interactions, main_effects, metric
 from tracelock.study.overview import settings_text, value_text
 from tracelock.study.stats import Interval
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("core", "tables", "study")
-OPERATORS = 60  # of a case, most expensive first: what a page of 200 variants can carry
+OPERATORS = KERNELS = 60  # of a case, most expensive first: what a page of 200 variants can carry
 
 
 def script() -> tuple[str, str]:
@@ -67,6 +67,7 @@ def _case(comparison: Comparison, case: Case, of: str, names: dict[str, int]) ->
         "breakdown": _values(case.explained.breakdown, STEP_LABELS),
         "idle": _values(idle, IDLE_LABELS),
         "operators": [_operator(row, names) for row in comparison.operators_of(case)[:OPERATORS]],
+        "kernels": [_kernel(row, names) for row in comparison.kernels_of(case)[:KERNELS]],
     }
 
 
@@ -89,6 +90,12 @@ def _operator(row: OperatorRow, names: dict[str, int]) -> list[float | None]:
     place = names.setdefault(row.name, len(names))
     device = None if row.self_device_us is None else round(row.self_device_us, 2)
     return [place, row.calls_per_step, round(row.self_cpu_us, 2), device]
+
+
+def _kernel(row: KernelRow, names: dict[str, int]) -> list[int | float]:
+    """Return name, what it is without a build's additions, calls and time of a step."""
+    place, same = (names.setdefault(name, len(names)) for name in (row.name, row.identity))
+    return [place, same, round(row.calls_per_step, 4), round(row.time_us, 2)]
 
 
 def _effects(comparison: Comparison, environment: str) -> dict[str, Any]:

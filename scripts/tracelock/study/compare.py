@@ -24,7 +24,7 @@ from tracelock.study.comparison import (
     RemedyRow,
 )
 from tracelock.study.disturbed import cores_of, disturbance
-from tracelock.study.explain import finding_rows, operator_rows
+from tracelock.study.explain import finding_rows, kernel_rows, operator_rows
 from tracelock.study.gather import Gathered, Measured, gather
 from tracelock.study.method import method
 from tracelock.study.nodes import across_nodes
@@ -76,6 +76,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
         excluded=results.excluded,
         findings=tuple(findings),
         operators=tuple(operators),
+        kernels=tuple(row for case in cases for row in kernel_rows(results.of(*case.key), case)),
         remedies=read_remedies(folder),
         unknown=results.unknown | _incomparable(cases, rows) | across_nodes(results.measured, rows),
     )

@@ -178,6 +178,20 @@ class OperatorRow:
 
 
 @dataclass(frozen=True)
+class KernelRow:
+    """A kernel in one case: medians over the runs whose traces hold it, per step."""
+
+    environment: str
+    variant: str
+    name: str
+    identity: str  # the name without what a version or a build puts into it
+    runs: int
+    calls_per_step: float
+    time_us: float
+    tensor_cores: bool | None
+
+
+@dataclass(frozen=True)
 class Answer:
     """The study's answer for one environment: what is slow, what to change, what it brings."""
 
@@ -225,6 +239,7 @@ class Comparison:
     operators: tuple[OperatorRow, ...]
     remedies: RemedyPath | None
     unknown: dict[str, str]
+    kernels: tuple[KernelRow, ...] = ()  # absent in documents of earlier versions
 
     def against_baseline(self, case: Case) -> ComparisonRow | None:
         """Return the comparison of `case` with the baseline of its environment; None for the baseline itself."""
@@ -233,6 +248,10 @@ class Comparison:
     def operators_of(self, case: Case) -> list[OperatorRow]:
         """Return the operators of a case, those with most time of their own first."""
         return [row for row in self.operators if (row.environment, row.variant) == case.key]
+
+    def kernels_of(self, case: Case) -> list[KernelRow]:
+        """Return the kernels of a case, those with most time first."""
+        return [row for row in self.kernels if (row.environment, row.variant) == case.key]
 
     def disturbed(self) -> list[RunRow]:
         """Return the runs that did not have the machine to themselves, by its samples or by how long they took."""

@@ -10,9 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from tracelock.analysis.model import Breakdown, Gpu, IdleCauses, Memory, Operator
+from tracelock.analysis.identities import without_build
+from tracelock.analysis.model import Breakdown, Gpu, IdleCauses, Kernel, Memory, Operator
 from tracelock.diagnosis.model import Diagnosed, Finding
-from tracelock.study.comparison import Case, DeviceUse, FindingRow, MemoryCurve, OperatorRow, RemedyRow
+from tracelock.study.comparison import Case, DeviceUse, FindingRow, KernelRow, MemoryCurve, OperatorRow, RemedyRow
 from tracelock.study.gather import Measured
 
 PartsT = TypeVar("PartsT", Breakdown, IdleCauses)
@@ -88,6 +89,17 @@ def operator_rows(runs: Sequence[Measured], case: Case) -> Iterator[OperatorRow]
     yield from sorted(rows, key=lambda row: (-(row.self_device_us or 0.0), -row.self_cpu_us, row.name))
 
 
+def kernel_rows(runs: Sequence[Measured], case: Case) -> Iterator[KernelRow]:
+    """Yield the kernels of a case, per step, those that take most time first."""
+    seen: dict[str, list[tuple[Kernel, int]]] = defaultdict(list)
+    for one in _analyses(runs):
+        for kernel in one.kernels:
+            if one.step.count:
+                seen[kernel.name].append((kernel, one.step.count))
+    rows = [_kernel_row(case, name, calls) for name, calls in seen.items()]
+    yield from sorted(rows, key=lambda row: (-row.time_us, row.name))
+
+
 def memory_curves(runs: Sequence[Measured]) -> tuple[MemoryCurve, ...]:
     """Return the memory curves of the first run that has any, one a device, of at most `CURVE_POINTS` points."""
     for one in runs:
@@ -153,6 +165,19 @@ def _operator_row(case: Case, name: str, calls: Sequence[tuple[Operator, int]]) 
         total_cpu_us=per_step(lambda operator: operator.total_cpu_us) or 0.0,
         self_device_us=per_step(lambda operator: operator.self_device_us),
         total_device_us=per_step(lambda operator: operator.total_device_us),
+    )
+
+
+def _kernel_row(case: Case, name: str, calls: Sequence[tuple[Kernel, int]]) -> KernelRow:
+    return KernelRow(
+        environment=case.environment,
+        variant=case.variant,
+        name=name,
+        identity=without_build(name) or name,
+        runs=len(calls),
+        calls_per_step=median(kernel.calls / steps for kernel, steps in calls),
+        time_us=median(kernel.total_us / steps for kernel, steps in calls),
+        tensor_cores=calls[0][0].tensor_cores,
     )
 
 

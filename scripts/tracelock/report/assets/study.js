@@ -106,7 +106,8 @@ class Study {
     const boxes = [["Settings", { label: "settings", columns: [["setting", "code"], ["A", "code"], ["B", "code"]], rows: settings, note: settings.length ? "" : "All settings are equal." }],
       ["Where the step goes", this.partTable(a.breakdown, b.breakdown, about.parts, "time")],
       ["Why the device is idle (shares of the profiled time)", this.partTable(a.idle, b.idle, about.causes, "share")],
-      ["Operators", this.operatorTable(a, b)]];
+      ["Operators", this.operatorTable(a, b)],
+      ["Kernels", this.kernelTable(a, b)]];
     for (const [title, table] of boxes) {
       if (!table) continue;
       const box = h("div", {});
@@ -136,6 +137,23 @@ class Study {
     }
     rows.sort((x, y) => Math.abs(y[6]) - Math.abs(x[6]));
     return { label: "operators", columns: [["operator", "code"], ["in", "text"], ["calls A", "count"], ["calls B", "count"], ["own time A", "time"], ["own time B", "time"], ["B − A", "time"], ["of the step's difference", "share"]], rows, note: "A profiled step: own time on the host and on the device together. Of each variant the 60 most expensive operators are here; “alone” means that the other's 60 do not hold it." };
+  }
+  /** Kernels by what they are without a build's additions to their names, so that one that only changed its name is no other. */
+  kernelTable(a, b) {
+    if (!a.kernels.length && !b.kernels.length) return null;
+    const { names } = this.about, whole = (b.profiled ?? 0) - (a.profiled ?? 0), rows = [];
+    const gathered = ({ kernels }) => kernels.reduce((found, [name, same, calls, time]) => {
+      const one = found.get(same) || { names: [], calls: 0, time: 0 };
+      one.names.push(names[name]); one.calls += calls; one.time += time;
+      return found.set(same, one);
+    }, new Map());
+    const from = gathered(a), to = gathered(b);
+    for (const same of new Set([...from.keys(), ...to.keys()])) {
+      const x = from.get(same), y = to.get(same), change = (y?.time ?? 0) - (x?.time ?? 0), told = [...new Set([...(x?.names ?? []), ...(y?.names ?? [])])];
+      rows.push([told.length === 1 ? told[0] : `${names[same]} (${told.length} names)`, x ? y ? "both" : "gone in B" : "new in B", x?.calls ?? null, y?.calls ?? null, x?.time ?? null, y?.time ?? null, change, this.differs(whole, a.profiled) ? change / whole : null]);
+    }
+    rows.sort((x, y) => Math.abs(y[6]) - Math.abs(x[6]));
+    return { label: "kernels", columns: [["kernel", "code"], ["in", "text"], ["calls A", "count"], ["calls B", "count"], ["time A", "time"], ["time B", "time"], ["B − A", "time"], ["of the step's difference", "share"]], rows, note: "A profiled step. Names are matched without what a version or a build puts into them. Of each variant the 60 most expensive kernels are here; one that appeared or is gone may be among the cheaper ones of the other." };
   }
   tellEffects() {
     const parts = [];
