@@ -79,8 +79,10 @@ fuzz: $(DEV) ## fuzz the readers of foreign files, FUZZ_SECONDS each (an hour); 
 	    -timeout=30 -rss_limit_mb=2048 -artifact_prefix=build/fuzz/$$target-; \
 	done
 
-docs: $(DEV) ## write the generated parts of docs/
+docs: $(DEV) ## write the generated parts of docs/, and the site to build/site; its links are checked
 	$(BIN)/tracelock docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site: build/site/index.html; with search: $(BIN)/python -m http.server -d build/site"
 
 clean: ## take away everything that was made
 	rm -rf $(VENV) .venv-* results data .snakemake build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis \

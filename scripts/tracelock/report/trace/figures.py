@@ -44,7 +44,7 @@ def _legend(shown: Sequence[tuple[str, float]], whole: float, width: int) -> tup
     for place, (name, value) in enumerate(sorted(shown, key=lambda part: -part[1])):
         x, y = (place % columns) * width / columns, 56 + 20 * (place // columns)
         marks += _rect(name, (x, y, 14, 11), "")
-        told = f'<tspan class="name">{STEP_LABELS[name]}</tspan> {time(value)}, {share(value / whole)}'
+        told = f'<tspan class="name">{STEP_LABELS[name]}</tspan> {escape(f"{time(value)}, {share(value / whole)}")}'
         marks.append(f'<text x="{x + 20:.1f}" y="{y + 10}">{told}</text>')
     return marks, 20 * -(-len(shown) // columns) + 6
 
