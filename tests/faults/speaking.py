@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
@@ -139,11 +140,15 @@ def real(fault: str, count: float = 1.0, network: str = "deep", **changes: Any) 
 COLLECTIVE = {"Collective name": "allreduce", "In msg nelems": 1000, "Group size": 3, "dtype": "Float"}
 
 
-def late_hosts(folder: Path) -> list[Path]:
-    """Return three ranks that compute equally long; in each step another host launches the collective late."""
+def late_hosts(folder: Path, always: int | None = None) -> list[Path]:
+    """Return three ranks that compute equally long; in each step another host, or always one, launches late."""
     traces = []
     for rank in range(3):
-        events = [row for number in range(6) for row in _met(number, late=400.0 if number % 3 == rank else 0.0)]
+        events = [
+            row
+            for number in range(6)
+            for row in _met(number, late=400.0 if (number % 3 if always is None else always) == rank else 0.0)
+        ]
         document = {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 3}, "traceEvents": events}
         traces.append(folder / f"rank{rank}.json.gz")
         folder.mkdir(parents=True, exist_ok=True)
@@ -199,7 +204,8 @@ SPEAKING: dict[str, Write] = {
     "communication-exposed": simulated(
         world=World(ranks=2), machine=replace(MACHINE, network_gbs=10.0), habits=Habits(overlaps=False)
     ),
-    "straggling-rank": simulated(world=World(ranks=3, straggler=1.6)),
+    "straggling-rank": partial(late_hosts, always=2),
+    "slow-device": simulated(world=World(ranks=3, straggler=1.6)),
     "late-host": late_hosts,
     "rank-imbalance": simulated(world=World(ranks=4, imbalance=0.4)),
     "frequent-operator": simulated(habits=Habits(repeated=700)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -18,6 +18,7 @@ from tracelock.analysis.collective_calls import HOST, Call, Description
 from tracelock.analysis.intervals import lengths_within
 from tracelock.analysis.model import Analysis, Gpu
 from tracelock.analysis.prepared import Prepared
+from tracelock.analysis.same_work import Work, kernels_by_grid
 
 TOGETHER = frozenset(("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"))  # no rank leaves early
 ENOUGH = 3  # collectives that tell how far two clocks are apart
@@ -37,6 +38,7 @@ class RankTrace:
     step_us: float | None
     gpu: Gpu | None
     computed_us: tuple[float, ...] = ()  # on the device in each step; empty without a device
+    kernels: Work = field(default_factory=dict)  # of its device; empty but for one
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def observe(known: Prepared, calls: Sequence[Call], analysis: Analysis, place: i
         step_us=analysis.step.mean_us,
         gpu=analysis.gpus[0] if len(analysis.gpus) == 1 else None,
         computed_us=_computed(known),
+        kernels=kernels_by_grid(known) if len(known.times) == 1 else {},
     )
 
 

@@ -13,6 +13,7 @@ from statistics import fmean
 
 from tracelock.analysis.collectives import bus_factor
 from tracelock.analysis.meetings import Ahead, Meeting, RankTrace, align
+from tracelock.analysis.same_work import Computed, slower
 from tracelock.errors import Problem, TracelockError
 
 
@@ -33,6 +34,7 @@ class Rank:
     clock_us: float | None  # how far its clock is ahead of the first rank's, by the collectives
     clock_spread_us: float | None  # median deviation of single collectives from that
     host_idle: tuple[str, ...] = ()  # what its host did while its device had nothing to do: the most first
+    slower: float | None = None  # how many times as long its device takes for the same kernels as the others'
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def compare_ranks(traces: Sequence[RankTrace]) -> Ranks | None:
     meetings, unmatched, clocks, ahead = align(ordered)
     if not meetings:
         return None
-    ranks = tuple(_rank(trace, meetings, ahead[trace.rank]) for trace in ordered)
+    slow = slower([Computed(trace.computed_us, trace.kernels) for trace in ordered])
+    ranks = tuple(_rank(trace, meetings, ahead[trace.rank], ratio) for trace, ratio in zip(ordered, slow, strict=True))
     return _summary(ordered, ranks, meetings, unmatched, clocks)
 
 
@@ -111,7 +114,7 @@ def _refuse_twins(traces: Sequence[RankTrace]) -> None:
         raise TracelockError(problems)
 
 
-def _rank(trace: RankTrace, meetings: Sequence[Meeting], ahead: Ahead | None) -> Rank:
+def _rank(trace: RankTrace, meetings: Sequence[Meeting], ahead: Ahead | None, ratio: float | None) -> Rank:
     mine = [each for each in meetings if each.together and trace.rank in each.calls]
     last = [each for each in mine if each.last == trace.rank]
     gpu = trace.gpu
@@ -129,6 +132,7 @@ def _rank(trace: RankTrace, meetings: Sequence[Meeting], ahead: Ahead | None) ->
         clock_us=None if ahead is None else ahead.by / 1000,
         clock_spread_us=None if ahead is None else ahead.spread / 1000,
         host_idle=() if gpu is None else tuple(each.name for each in gpu.host_idle[:2]),
+        slower=ratio,
     )
 
 

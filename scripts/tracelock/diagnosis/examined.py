@@ -97,6 +97,7 @@ LACKS: Final[dict[str, Callable[[Case], str | None]]] = {
     "python-time": _host_steps,
     "rank-imbalance": _ranks,
     "slow-collate": _loader,
+    "slow-device": _ranks,
     "step-gaps": _steps,
     "straggling-rank": _ranks,
     "synchronization": _device,

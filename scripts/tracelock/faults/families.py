@@ -252,7 +252,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("leak", "memory-growth", leak, costs=False, cure="code"),
     Family("sawtooth", "memory-sawtooth", sawtooth, costs=False, cure="code"),
     Family("communication exposed", "communication-exposed", slow_network, cure="code"),
-    Family("straggling rank", "straggling-rank", straggler, cure="code", ranks=True),
+    Family("straggling rank", "slow-device", straggler, cure="code", ranks=True),
     Family("uneven ranks", "rank-imbalance", imbalance, cure="code", ranks=True),
     Family("late hosts", "late-host", late_hosts, cure="code", ranks=True),
     Family("operator in a loop", "frequent-operator", repeated, cure="code"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from tracelock.analysis.model import Analysis
 
 LOADING = ("dataloader-bound", "worker-startup", "slow-collate")
-COMMUNICATION = ("communication-exposed", "straggling-rank", "rank-imbalance")
+COMMUNICATION = ("communication-exposed", "slow-device", "straggling-rank", "rank-imbalance")
 COPIES = ("pageable-copies", "blocking-copies", "copies-not-overlapped")
 PLUGIN = {
     "dataloader": LOADING,

@@ -25,6 +25,7 @@ _CAUSES = {
     "launch-bound": "host",
     "step-gaps": "host",
     "communication-exposed": "communication",
+    "slow-device": "communication",
     "straggling-rank": "communication",
 }
 
