@@ -15,7 +15,15 @@ rule compare:
         remedies=[f"{BASE}/remedies.json"] if PLAN.study.remedies.test else [],
     output:
         comparison=f"{BASE}/comparison.json",
-        tables=TABLES,
+        tables=[
+            report(
+                table,
+                caption="../report/tables.rst",
+                category="Tables",
+                labels={"table": Path(table).stem},
+            )
+            for table in TABLES
+        ],
     log:
         f"{BASE}/logs/compare.txt",
     localrule: True

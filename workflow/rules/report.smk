@@ -10,7 +10,13 @@ rule figures:
     input:
         comparison=f"{BASE}/comparison.json",
     output:
-        directory(f"{BASE}/figures"),
+        report(
+            directory(f"{BASE}/figures"),
+            patterns=["{name}.svg"],
+            caption="../report/figures.rst",
+            category="Figures",
+            labels={"figure": "{name}"},
+        ),
     log:
         f"{BASE}/logs/figures.txt",
     localrule: True
@@ -32,7 +38,12 @@ rule report:
         figures=f"{BASE}/figures",
         environments=LAYOUT.environments("environment.yml"),
     output:
-        f"{BASE}/report.html",
+        report(
+            f"{BASE}/report.html",
+            caption="../report/answer.rst",
+            category="Answer",
+            labels={"study": PLAN.study.name, "file": "report.html"},
+        ),
     log:
         f"{BASE}/logs/report.txt",
     localrule: True
