@@ -63,6 +63,13 @@ def main_thread(places: Places) -> MainThread | None:
     return MainThread(places, steps, rows, start, start + host.duration[rows], step, part, used, tracked)
 
 
+def all_nodes(main: MainThread) -> Int64:
+    """Return the host rows of the nodes of the backward pass in the steps; that of a device has its own thread."""
+    host = main.places.known.trace.host
+    found = np.flatnonzero(main.places.operators & matching(main.places.known.trace.texts, host.name, is_node))
+    return found[main.steps.of(host.start[found]) >= 0]
+
+
 def is_node(name: str) -> bool:
     """Return whether a row is a node of the backward pass."""
     return name.startswith(NODE)

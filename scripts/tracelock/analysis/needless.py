@@ -16,6 +16,7 @@ from tracelock.analysis.intervals import Intervals, Mask, length, union
 from tracelock.analysis.mainthread import MainThread, Part, is_node
 from tracelock.analysis.names import matching
 from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.on_device import device_ns
 from tracelock.analysis.periods import Run, runs
 from tracelock.analysis.places import longest
 from tracelock.analysis.tensor_cores import is_eligible
@@ -170,7 +171,8 @@ def copies(main: MainThread, repeats: Repeated) -> tuple[Copies, ...]:
         each = np.array(some)
         spent = int(host.duration[each].sum()) + (max(0, around) if kind == looped_most else 0)
         row = places.host_rows(longest(host.duration, each))
-        found.append(Copies(kind, len(each) / count, spent / count / 1000, row))  # type: ignore[arg-type]
+        worked = device_ns(main, each) / count / 1000
+        found.append(Copies(kind, len(each) / count, spent / count / 1000, row, worked))  # type: ignore[arg-type]
     return tuple(sorted(found, key=lambda each: -each.host_us))
 
 
@@ -217,19 +219,24 @@ def has_above(parent: Int32, wanted: Mask, rows: Int64) -> Mask:
     return found
 
 
-def double_us(main: MainThread) -> float | None:
-    """Return how long operators on float64 tensors take in a step; None where no input types were recorded."""
+def double_us(main: MainThread) -> tuple[float | None, float]:
+    """Return how long operators on float64 tensors take in a step, on the main thread and on devices; µs.
+
+    None where no input types were recorded.
+    """
     trace = main.places.known.trace
     host = trace.host
     typed = np.flatnonzero((host.types >= 0) & (host.shapes >= 0) & of_kinds(host, (HostKind.OPERATOR,)))
     if not len(typed):
-        return None
+        return None, 0.0
     kinds = np.stack((host.types[typed], host.shapes[typed]))
     pairs, member = np.unique(kinds, axis=1, return_inverse=True)
     doubles = [_is_double(trace.texts[types], trace.texts[shapes]) for types, shapes in pairs.T.tolist()]
     rows = typed[np.array(doubles, np.bool_)[member.reshape(-1)]]
-    rows = rows[(host.track[rows] == main.places.known.windows.track) & steps_of(main, rows)]
-    return length(union(host.start[rows], host.start[rows] + host.duration[rows])) / len(main.steps) / 1000
+    rows, count = rows[steps_of(main, rows)], 1000 * len(main.steps)
+    on_device = device_ns(main, rows) / count
+    rows = rows[host.track[rows] == main.places.known.windows.track]
+    return length(union(host.start[rows], host.start[rows] + host.duration[rows])) / count, on_device
 
 
 def _is_double(types: str, shapes: str) -> bool:

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.intervals import EMPTY, Intervals, Mask, length, union
-from tracelock.analysis.mainthread import MainThread, Part
+from tracelock.analysis.mainthread import MainThread, Part, all_nodes
 from tracelock.analysis.names import matching
 from tracelock.analysis.needless import has_above, named, reach, steps_of, within, worst
 from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.on_device import device_ns
 from tracelock.analysis.places import longest
 from tracelock.analysis.recurrence import period
 from tracelock.analysis.tensor_cores import is_eligible
@@ -81,15 +82,15 @@ def _filled(parts: list[Int64]) -> list[Int64]:
 def _trains(main: MainThread) -> Mask:
     """Return which operators lie in a step that has a backward pass: without one, forward is all there is."""
     trains = np.zeros(len(main.steps), np.bool_)
-    trains[main.step[main.part == Part.BACKWARD]] = True
+    nodes = all_nodes(main)
+    trains[main.steps.of(main.places.known.trace.host.start[nodes])] = True
     return trains[main.step]
 
 
 def _after_backward(main: MainThread) -> Mask:
     """Return which operators begin after the last node of their step's backward pass."""
-    last = np.zeros(len(main.steps), np.int64)
-    nodes = main.part == Part.BACKWARD
-    np.maximum.at(last, main.step[nodes], main.end[nodes])
+    host, last, nodes = main.places.known.trace.host, np.zeros(len(main.steps), np.int64), all_nodes(main)
+    np.maximum.at(last, main.steps.of(host.start[nodes]), host.start[nodes] + host.duration[nodes])
     found: Mask = (last[main.step] > 0) & (main.start >= last[main.step])
     return found
 
@@ -106,6 +107,7 @@ def _spent(main: MainThread, kind: UnusedKind, parts: list[Int64]) -> Unused | N
         calls_per_step=len(rows) * part,
         steps=len(np.unique(main.step[rows])),
         host_us=length(covered) * part / 1000,
+        device_us=device_ns(main, main.rows[rows]) * part / 1000,
         names=named(main, rows),
         rows=worst(main, rows),
         every=every,
@@ -123,13 +125,18 @@ def _how_often(main: MainThread, steps: Int64) -> tuple[int | None, float]:
 
 def _again(main: MainThread) -> Unused | None:
     """Return the nodes of the backward pass that ran before in the same step."""
-    host = main.places.known.trace.host
-    nodes = np.flatnonzero((main.part == Part.BACKWARD) & (host.sequence[main.rows] >= 0))
-    keys = np.stack((main.step[nodes], host.sequence[main.rows[nodes]], host.name[main.rows[nodes]]))
+    host, nodes = main.places.known.trace.host, all_nodes(main)
+    nodes = nodes[host.sequence[nodes] >= 0]
+    keys = np.stack((main.steps.of(host.start[nodes]), host.sequence[nodes], host.name[nodes]))
     _, first = np.unique(keys, axis=1, return_index=True) if len(nodes) else (None, np.empty(0, np.intp))
     again = np.ones(len(nodes), np.bool_)
     again[first] = False
-    return _spent(main, "repeated-backward", [nodes[again]]) if again.any() else None
+    twice = nodes[again]
+    if not len(twice):
+        return None
+    if (host.track[twice] != main.places.known.windows.track).any():  # the backward pass of a device has its own thread
+        return _directly(main, "repeated-backward", twice, None)
+    return _spent(main, "repeated-backward", [np.flatnonzero(np.isin(main.rows, twice))])
 
 
 def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) -> Unused | None:
@@ -137,10 +144,10 @@ def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) 
     known, host = main.places.known, main.places.known.trace.host
     wanted = of_kinds(host, (HostKind.OPERATOR,))
     wanted &= matching(known.trace.texts, host.name, lambda name: pattern.match(name) is not None)
-    rows = np.flatnonzero(wanted & (host.track == known.windows.track))
+    rows = np.flatnonzero(wanted)
     rows = rows[steps_of(main, rows)]
     is_node = np.zeros(len(host), np.bool_)
-    is_node[main.rows[main.part == Part.BACKWARD]] = True
+    is_node[all_nodes(main)] = True
     if kind == "anomaly":
         rows = rows[is_node[np.maximum(known.tree.parent[rows], 0)] & (known.tree.parent[rows] >= 0)]
     else:
@@ -153,10 +160,11 @@ def _recomputed(main: MainThread, rows: Int64) -> Intervals:
     host = main.places.known.trace.host
     if not len(rows):
         return EMPTY
-    node = np.searchsorted(main.start, host.start[rows], side="right") - 1
+    nodes = all_nodes(main)
+    node = nodes[np.searchsorted(host.start[nodes], host.start[rows], side="right") - 1]
     _, first = np.unique(node, return_index=True)
     last = np.append(first[1:], len(node)) - 1
-    return union(main.start[node[first]], host.start[rows[last]] + host.duration[rows[last]])
+    return union(host.start[node[first]], host.start[rows[last]] + host.duration[rows[last]])
 
 
 def _directly(main: MainThread, kind: UnusedKind, rows: Int64, covered: Intervals | None) -> Unused | None:
@@ -168,6 +176,7 @@ def _directly(main: MainThread, kind: UnusedKind, rows: Int64, covered: Interval
         calls_per_step=len(rows) / count,
         steps=len(np.unique(main.steps.of(host.start[rows]))),
         host_us=length(covered or union(host.start[rows], host.start[rows] + host.duration[rows])) / count / 1000,
+        device_us=device_ns(main, rows) / count / 1000,
         names=tuple(dict.fromkeys(known.trace.texts[name] for name in host.name[rows].tolist()))[:3],
         rows=main.places.host_rows(longest(host.duration, rows)),
     )

@@ -50,6 +50,7 @@ class Copies:
     calls_per_step: float
     host_us: float
     rows: tuple[TraceRow, ...]
+    device_us: float = 0.0  # that devices work for it
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Unused:
     host_us: float  # from the first of a run to its last, with the Python between them
     names: tuple[str, ...]  # the most expensive ones
     rows: tuple[TraceRow, ...]
+    device_us: float = 0.0  # that devices work for it
     every: int | None = None  # it comes every k-th step, k from 2 on; None: in each, or at no distance that can be told
 
 
@@ -99,4 +101,6 @@ class Work:
     double_us: float | None  # operators on float64 tensors; None without input types
     embedding_us: float  # dense gradients of embeddings, and what else handles them
     python: tuple[PythonTime, ...] | None  # None without frames of Python
+    double_device_us: float = 0.0  # that devices work for these
+    trains: bool = True  # some backward pass is in the steps
     batches: int = 0  # that the loader gave, so that figures of it can be said per batch

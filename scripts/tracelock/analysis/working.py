@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracelock.analysis.intervals import Intervals, length, union
-from tracelock.analysis.mainthread import MainThread, Part, main_thread
+from tracelock.analysis.mainthread import MainThread, Part, all_nodes, main_thread
 from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.needless import copies, double_us, loops, repeated
 from tracelock.analysis.places import Places
@@ -25,7 +25,7 @@ def work(known: Prepared) -> Work | None:
         return None
     found = repeated(main)
     apart = between(main, found.spans)
-    count = len(main.steps)
+    count, double = len(main.steps), double_us(main)
     return Work(
         operators_us=length(_covered(main, np.flatnonzero(main.part != Part.LOADER))) / count / 1000,
         between_us=apart.total / count / 1000,
@@ -35,7 +35,9 @@ def work(known: Prepared) -> Work | None:
         loops=loops(main, found),
         copies=copies(main, found),
         unused=unused(main, found.spans),
-        double_us=double_us(main),
+        trains=bool(len(all_nodes(main))),
+        double_us=double[0],
+        double_device_us=double[1],
         embedding_us=_embedding_us(main),
         python=python_time(main),
         batches=_batches(main),

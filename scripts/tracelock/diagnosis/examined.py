@@ -39,9 +39,13 @@ def _host_steps(case: Case) -> str | None:
     return ON_DEVICE if case.has_gpu else None if case.analysis.work else NO_STEPS
 
 
+def _worked(case: Case) -> str | None:
+    return None if case.analysis.work else NO_STEPS
+
+
 def _shapes(case: Case) -> str | None:
     work = case.analysis.work
-    return _host_steps(case) or (NO_SHAPES if work is None or work.double_us is None else None)
+    return _worked(case) or (NO_SHAPES if work is None or work.double_us is None else None)
 
 
 def _loader(case: Case) -> str | None:
@@ -74,7 +78,7 @@ def _costs(case: Case) -> str | None:
 
 # What keeps each rule from looking; a rule that is not here needs costs alone.
 LACKS: Final[dict[str, Callable[[Case], str | None]]] = {
-    "anomaly-detection": _host_steps,
+    "anomaly-detection": _worked,
     "blocking-copies": _device,
     "communication-exposed": _collectives,
     "copies-not-overlapped": _device,
@@ -90,7 +94,7 @@ LACKS: Final[dict[str, Callable[[Case], str | None]]] = {
     "memory-layout": _device,
     "memory-pressure": _device_steps,
     "memory-sawtooth": _memory,
-    "needless-copies": _host_steps,
+    "needless-copies": _worked,
     "optimizer-bound": _host_steps,
     "oversubscription": _run,
     "pageable-copies": _device,
@@ -102,7 +106,7 @@ LACKS: Final[dict[str, Callable[[Case], str | None]]] = {
     "straggling-rank": _ranks,
     "synchronization": _device,
     "throttling": _samples,
-    "unused-work": _host_steps,
+    "unused-work": _worked,
     "worker-startup": _loader,
     "wrong-dtype": _shapes,
 }

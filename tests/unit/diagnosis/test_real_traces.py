@@ -24,7 +24,7 @@ def verdict(shared: Path, name: str) -> Diagnosed:
         ("hta-nccl", ["launch-bound"], "high"),
         ("hta-cpu-only", ["communication-exposed"], "high"),
         ("hta-mi250-train", ["launch-bound"], "medium"),
-        ("tracelens-mi300-resnet-checkpoint", ["communication-exposed"], "high"),
+        ("tracelens-mi300-resnet-checkpoint", ["communication-exposed", "unused-work"], "medium"),
         ("tracelens-mi300-vit", ["launch-bound"], "medium"),
         ("tracelens-h100-bert", ["launch-bound"], "medium"),
         ("tutorial-h100-transformer", ["launch-bound"], "high"),

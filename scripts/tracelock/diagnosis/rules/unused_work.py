@@ -34,24 +34,28 @@ ADVICE = {
 def examine(case: Case) -> Cause | None:
     """Return the cause where such work reaches ``min_gain`` of the step."""
     work = case.analysis.work
-    if work is None or case.has_gpu:
+    if work is None:
         return None
     found = [each for each in work.unused if each.kind in WORDS and _recurs(case, each)]
-    found = [each for each in found if each.kind != "beside" or (case.share(each.host_us) or 0.0) >= BESIDE]
-    spent = sum(each.host_us for each in found)
-    if not found or case.gain(Removal(host=spent)) < case.limits.min_gain:
+    found = [each for each in found if each.kind != "beside" or _is_much(case, each)]
+    found.sort(key=lambda each: -max(each.host_us, each.device_us))
+    host, device = sum(each.host_us for each in found), sum(each.device_us for each in found)
+    if not found or case.gain(Removal(host=host, device=device, most=max(host, device))) < case.limits.min_gain:
         return None
+    bounds = case.bounds
+    spent = host if bounds.device_us is None or bounds.host_us > bounds.device_us else device  # of the longer chain
     main, most = found[0], min(sum(map(_most_us, found)), case.bounds.step_us)
+    likely = Removal(host=LIKELY * host, device=device, most=max(LIKELY * host, device))
     return Cause(
         title=f"In {_how_often(case, main)} {WORDS[main.kind]}: {percent(case.share(spent) or 0.0)} of the time",
-        removal=Removal(host=most),
-        likely=Removal(host=LIKELY * spent),
+        removal=Removal(host=most, device=SPOILED * device, most=max(most, SPOILED * device)),
+        likely=likely,
         share=case.share(spent),
         evidence=tuple(
             of_step(
                 case,
                 f"{WORDS[each.kind]}: {each.calls_per_step:,.0f} calls, {', '.join(each.names)}",
-                each.host_us,
+                max(each.host_us, each.device_us),
                 each.rows,
             )
             for each in found[:3]
@@ -68,6 +72,11 @@ def _most_us(unused: Unused) -> float:
     return (SPOILED_AGAIN if unused.kind == "recomputation" else SPOILED) * unused.host_us
 
 
+def _is_much(case: Case, unused: Unused) -> bool:
+    """Return whether it is worth asking what it is for; beside a device inputs are prepared so."""
+    return not case.has_gpu and (case.share(unused.host_us) or 0.0) >= BESIDE
+
+
 def _recurs(case: Case, unused: Unused) -> bool:
     return recurring.is_recurring(case, unused.steps, unused.host_us)
 
@@ -80,10 +89,11 @@ def _how_often(case: Case, unused: Unused) -> str:
 
 RULE = Rule(
     code="unused-work",
-    needs="operators with sequence numbers, and steps, in the trace; no device",
+    needs="operators with sequence numbers, and steps, in the trace",
     speaks="layers that no node of the backward pass belongs to, layers inside the backward pass, nodes that run twice "
     "in a step, or operators beside training that only count, check and read reach `min_gain` of the step; "
-    "other operators that no gradient goes through where they are a tenth of it",
+    "without a device, other operators that no gradient goes through where they are a tenth of it; beside a device "
+    "both the host's time and the device's count",
     remedies="code: by its kind, at the user's line",
     thresholds=("min_gain",),
     examine=examine,

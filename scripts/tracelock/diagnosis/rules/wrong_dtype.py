@@ -17,25 +17,28 @@ ADVICE = (
 def examine(case: Case) -> Cause | None:
     """Return the cause where half of the time in operators on float64 tensors is ``min_gain`` of the step."""
     work = case.analysis.work
-    if work is None or not work.double_us or case.has_gpu:
+    if work is None or not work.double_us:
         return None
-    likely = Removal(host=HALF * work.double_us)
+    spent = work.double_device_us if case.has_gpu else work.double_us
+    removal = Removal(device=spent) if case.has_gpu else Removal(host=spent)
+    likely = Removal(host=HALF * removal.host, device=HALF * removal.device)
     if case.gain(likely) < case.limits.min_gain:
         return None
     return Cause(
-        title=f"{percent(case.share(work.double_us) or 0.0)} of the step is computed in double precision (float64)",
-        removal=Removal(host=work.double_us),
+        title=f"{percent(case.share(spent) or 0.0)} of the step is computed in double precision (float64)",
+        removal=removal,
         likely=likely,
-        share=case.share(work.double_us),
-        evidence=(of_step(case, "operators with float64 tensors among their inputs", work.double_us),),
+        share=case.share(spent),
+        evidence=(of_step(case, "operators with float64 tensors among their inputs", spent),),
         remedies=(Remedy({}, "operators take half as long or less", ADVICE),),
     )
 
 
 RULE = Rule(
     code="wrong-dtype",
-    needs="input shapes and types in the trace (`record_shapes=True`), steps, and no device",
-    speaks="half of the time in operators on tensors of float64 (mere numbers left out) reaches `min_gain` of the step",
+    needs="input shapes and types in the trace (`record_shapes=True`), and steps",
+    speaks="half of the time in operators on tensors of float64 (mere numbers left out), beside a device of what it "
+    "works for them, reaches `min_gain` of the step",
     remedies="code: float32 where float64 comes in",
     thresholds=("min_gain",),
     examine=examine,

@@ -1,0 +1,34 @@
+"""What operators of the host make a device do: the time of its rows that were launched inside of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracelock.analysis.intervals import Mask, length, union
+from tracelock.analysis.links import is_busy
+from tracelock.analysis.mainthread import MainThread
+from tracelock.trace.columns import Int32, Int64
+
+
+def device_ns(main: MainThread, rows: Int64) -> int:
+    """Return how long devices work for the host rows `rows`, and for what lies in them at any depth."""
+    known = main.places.known
+    device, links = known.trace.device, known.links
+    if not len(device) or not len(rows):
+        return 0
+    launched = np.flatnonzero(is_busy(device) & (links.operator >= 0))
+    wanted = np.zeros(len(known.trace.host), np.bool_)
+    wanted[rows] = True
+    mine = launched[_lies_in(known.tree.parent, wanted, links.operator[launched])]
+    return length(union(device.start[mine], device.start[mine] + device.duration[mine]))
+
+
+def _lies_in(parent: Int32, wanted: Mask, rows: Int32) -> Mask:
+    """Return which of `rows` are `wanted` or lie in a row that is."""
+    found: Mask = wanted[rows]
+    at = rows.copy()
+    while len(climbing := np.flatnonzero((at >= 0) & ~found)):
+        at[climbing] = parent[at[climbing]]
+        climbing = climbing[at[climbing] >= 0]
+        found[climbing] = wanted[at[climbing]]
+    return found
