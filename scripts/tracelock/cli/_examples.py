@@ -24,6 +24,7 @@ EXAMPLES = {
     "env render": ("tracelock env render torch213",),
     "env restore": ("tracelock env restore results/demo/envs/torch213 --prefix restored",),
     "env snapshot": ("tracelock env snapshot .venv -o mine.snapshot",),
+    "export": ("tracelock export results/demo --to tensorboard",),
     "faults": ("tracelock faults --jobs 2", "tracelock faults --pairs --seeds 0:100"),
     "figures": ("tracelock figures results/demo --size column --format pdf",),
     "flame": ("tracelock flame trace.json.gz trace.speedscope.json --format speedscope",),
