@@ -16,7 +16,7 @@ from tracelock.analysis.intervals import Intervals, Mask, length, union
 from tracelock.analysis.mainthread import MainThread, Part, is_node
 from tracelock.analysis.names import matching
 from tracelock.analysis.nesting import of_kinds
-from tracelock.analysis.on_device import device_ns
+from tracelock.analysis.on_device import device_ns, moving
 from tracelock.analysis.periods import Run, runs
 from tracelock.analysis.places import longest
 from tracelock.analysis.tensor_cores import is_eligible
@@ -158,6 +158,7 @@ def copies(main: MainThread, repeats: Repeated) -> tuple[Copies, ...]:
     at = np.searchsorted(main.start, host.start[rows], side="right") - 1
     rows = rows[(at >= 0) & np.isin(main.part[np.maximum(at, 0)], (Part.OWN, Part.BACKWARD))]
     rows = rows[~has_above(known.tree.parent, is_copy, rows)]
+    rows = rows[~moving(main)[rows]]
     looped = within(repeats.copying_spans, host.start[rows])
     rows = rows[~gathers(main, rows) & (looped | ~within(repeats.spans, host.start[rows])) & ~_own_filling(main, rows)]
     looped = within(repeats.copying_spans, host.start[rows])

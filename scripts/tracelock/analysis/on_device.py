@@ -7,7 +7,9 @@ import numpy as np
 from tracelock.analysis.intervals import Mask, length, union
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.mainthread import MainThread
-from tracelock.trace.columns import Int32, Int64
+from tracelock.analysis.names import matching
+from tracelock.analysis.transfers import direction
+from tracelock.trace.columns import DeviceKind, Int32, Int64
 
 
 def device_ns(main: MainThread, rows: Int64) -> int:
@@ -21,6 +23,20 @@ def device_ns(main: MainThread, rows: Int64) -> int:
     wanted[rows] = True
     mine = launched[_lies_in(known.tree.parent, wanted, links.operator[launched])]
     return length(union(device.start[mine], device.start[mine] + device.duration[mine]))
+
+
+def moving(main: MainThread) -> Mask:
+    """Return which host rows copy between host and device, at any depth: batches, and values that are read."""
+    known = main.places.known
+    device, links, parent = known.trace.device, known.links, known.tree.parent
+    found = np.zeros(len(known.trace.host), np.bool_)
+    between = matching(known.trace.texts, device.name, lambda name: direction(name) in ("HtoD", "DtoH"))
+    at = np.unique(links.operator[between & (device.kind == DeviceKind.MEMCPY) & (links.operator >= 0)])
+    while len(at):
+        found[at] = True
+        at = np.unique(parent[at])
+        at = at[(at >= 0) & ~found[np.maximum(at, 0)]]
+    return found
 
 
 def _lies_in(parent: Int32, wanted: Mask, rows: Int32) -> Mask:

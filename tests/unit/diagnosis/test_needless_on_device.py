@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from builders import Host, OnDevice, kernel, launch, make_trace, op, runtime, step
@@ -10,6 +11,7 @@ from builders import Host, OnDevice, kernel, launch, make_trace, op, runtime, st
 from tracelock.analysis.analyze import analyze
 from tracelock.diagnosis import Diagnosed, diagnose
 from tracelock.diagnosis.model import Finding
+from tracelock.trace.columns import DeviceKind
 
 US = 1000
 STEPS, LAYERS = 6, 10
@@ -115,3 +117,15 @@ def test_double_precision_is_told_by_what_the_device_works() -> None:
     assert found.share_of_step == pytest.approx(0.5, abs=0.02)  # the nodes of the backward pass carry no types here
     assert finding(said(*DEVICE_BOUND, types=single), "wrong-dtype") is None
     assert finding(said(*HOST_BOUND, types=double), "wrong-dtype") is None
+
+
+@pytest.mark.parametrize("direction", ["HtoD (Pageable -> Device)", "DtoH (Device -> Pinned)"])
+def test_batches_and_values_that_are_read_are_no_needless_copies(direction: str) -> None:
+    job = Job(*DEVICE_BOUND)
+    for each in range(STEPS):
+        job.step(each, [("aten::to", 20, 100)] * 12, None)
+    moved = [
+        replace(row, name=f"Memcpy {direction}", kind=DeviceKind.MEMCPY) if row.name.endswith("aten::to") else row
+        for row in job.device
+    ]
+    assert finding(diagnose(analyze(make_trace(job.host, moved))), "needless-copies") is None
