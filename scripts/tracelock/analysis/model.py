@@ -254,3 +254,9 @@ class Analysis:
     costs: Costs | None = None  # None where no step is complete
     work: Work | None = None  # None where no step is marked and complete
     left_out: dict[str, int] = field(default_factory=dict)  # rows that a table above does not list: the cheapest ones
+
+    def _repr_html_(self) -> str:
+        """Return how a notebook shows it."""
+        from tracelock.analysis.notebook import analysis_html
+
+        return analysis_html(self)
