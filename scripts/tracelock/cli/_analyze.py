@@ -17,7 +17,8 @@ from tracelock.analysis.prepared import prepare
 from tracelock.analysis.processes import by_process
 from tracelock.analysis.ranks import Ranks, compare_ranks
 from tracelock.analysis.selection import only_step
-from tracelock.cli._files import given_file, place_of, prepare_folder, write_analysis, write_ranks
+from tracelock.cli._files import place_of, prepare_folder, write_analysis, write_ranks
+from tracelock.cli._given import expanded, given_file
 from tracelock.cli._progress import reading
 from tracelock.cli._quiet import quiet
 from tracelock.diagnosis import Diagnosed, diagnose
@@ -57,7 +58,7 @@ def run(request: Request) -> int:
     """
     if request.output is not None:
         prepare_folder(request.output)
-    outcome = _Outcome()
+    request, outcome = replace(request, files=expanded(request.files)), _Outcome()
     for place, path in enumerate(request.files):
         try:
             outcome.read += _read(request, path, place, outcome)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +17,6 @@ from tracelock.diagnosis import Diagnosed, Finding
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import schema, stable_json, write_json, write_text
 
-_STDIN = "stdin"
-
 
 def prepare_folder(folder: Path) -> None:
     """Make `folder`, so that a mistake shows before the analysis."""
@@ -30,35 +24,6 @@ def prepare_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TracelockError(Problem(str(folder), f"cannot be made: {error.strerror}", "-o takes a folder")) from None
-
-
-@contextmanager
-def given_file(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield a file that can be read more than once, and what to call it; ``-`` is what comes through standard input.
-
-    Raises
-    ------
-    TracelockError
-        If nothing comes, or it cannot be kept for as long as it is read; of ours in the block, under that name.
-    """
-    if str(path) != "-":
-        yield path, str(path)
-        return
-    if sys.stdin.isatty():
-        raise TracelockError(Problem(_STDIN, "is a terminal, expected a trace", "zstdcat trace.json.zst | … analyze -"))
-    with tempfile.TemporaryDirectory(prefix="tracelock-") as folder:
-        file = Path(folder, "trace")
-        try:
-            with file.open("wb") as stream:
-                shutil.copyfileobj(sys.stdin.buffer, stream, 1 << 20)
-        except OSError as error:
-            hint = f"it is kept in {folder}; set TMPDIR to a folder with more room"
-            raise TracelockError(Problem(_STDIN, f"cannot be read: {error.strerror}", hint)) from None
-        try:
-            yield file, _STDIN
-        except TracelockError as error:
-            named = [replace(each, where=each.where.replace(str(file), _STDIN)) for each in error.problems]
-            raise TracelockError(named, error.exit_code) from None
 
 
 def place_of(folder: Path, file: str, taken: set[Path]) -> Path:

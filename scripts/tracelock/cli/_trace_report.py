@@ -13,6 +13,7 @@ from tracelock.analysis.meetings import observe
 from tracelock.analysis.model import Analysis
 from tracelock.analysis.prepared import Prepared, prepare
 from tracelock.analysis.ranks import Ranks, compare_ranks
+from tracelock.cli._given import given_file
 from tracelock.cli._progress import reading
 from tracelock.cli._rank_tables import rank_verdict
 from tracelock.diagnosis import Diagnosed, diagnose
@@ -44,10 +45,10 @@ def run(files: Sequence[Path], output: Path | None, *, cache: bool = False) -> t
 
 
 def _read(path: Path, cache: bool) -> Prepared:
-    with reading(path.name) as progress:
-        trace = open_trace(path, progress, keep=cache)
+    with given_file(path) as (file, name), reading(Path(name).name) as progress:
+        trace = open_trace(file, progress, keep=cache)
         progress.analysing()
-        return prepare(replace(trace, facts=replace(trace.facts, file=str(path))))
+        return prepare(replace(trace, facts=replace(trace.facts, file=name)))
 
 
 def _diagnosed(path: Path, analysis: Analysis, ranks: Ranks | None) -> Diagnosed:
@@ -74,4 +75,4 @@ def _stem(path: Path) -> str:
     name = path.parent.name if path.name == TRACE else path.name
     for suffix in (".gz", ".zip", ".json", ".trace", ".pt"):
         name = name.removesuffix(suffix)
-    return name or "trace"
+    return "trace" if name in ("", "-") else name

@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Traces: .json, .json.gz, .zip; - is standard input.")
+    list[Path],
+    typer.Argument(
+        metavar="FILE...", help="Traces: .json, .json.gz, .zip; patterns such as 'run/*.gz'; - is standard input."
+    ),
 ]
 StepOption = Annotated[int | None, typer.Option("--step", metavar="N", help="Only ProfilerStep#N.")]
 TopOption = Annotated[int, typer.Option("--top", metavar="K", min=1, help="Rows of each ranked table.")]

@@ -11,7 +11,7 @@ from tracelock.errors import Problem, TracelockError, nearest
 
 FORMATS = ("collapsed", "speedscope")
 OF = ("host", "device", "python")
-Source = Annotated[Path, typer.Argument(metavar="FILE", help="A trace: .json, .json.gz, .zip.")]
+Source = Annotated[Path, typer.Argument(metavar="FILE", help="A trace: .json, .json.gz, .zip; - reads standard input.")]
 Target = Annotated[Path, typer.Argument(metavar="OUT", help="What to write.")]
 FormatOption = Annotated[str, typer.Option("--format", help="collapsed (flamegraph.pl, inferno) or speedscope.")]
 OfOption = Annotated[str, typer.Option("--of", help="host or device time of operators, or python frames.")]
@@ -28,13 +28,14 @@ def register(app: typer.Typer) -> None:
                 what = f"'{word}' is none of {', '.join(allowed)}"
                 raise TracelockError(Problem(option, what, nearest(word, allowed)))
         from tracelock.analysis.prepared import prepare
+        from tracelock.cli._given import given_file
         from tracelock.cli._progress import reading
         from tracelock.io import write_text
         from tracelock.report.trace.stacks import collapsed, speedscope
         from tracelock.trace import read_trace
 
-        with reading(source.name) as progress:
-            known = prepare(read_trace(source, progress))
-        text = collapsed(known, of) if form == "collapsed" else speedscope(known, of, source.name)
+        with given_file(source) as (file, name), reading(Path(name).name) as progress:
+            known = prepare(read_trace(file, progress))
+        text = collapsed(known, of) if form == "collapsed" else speedscope(known, of, Path(name).name)
         write_text(target, text)
         print(target)

@@ -30,6 +30,9 @@ def register(app: typer.Typer) -> None:
 
         The page is one file that needs no network. Of a study, the runs are compared and its figures drawn as well.
         """
+        from tracelock.cli._given import expanded
+
+        sources = expanded(sources)
         if len(sources) == 1 and sources[0].is_dir() and not (sources[0] / "trace.json.gz").is_file():
             _study(sources[0], output)
         else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-Source = Annotated[Path, typer.Argument(metavar="IN", help="A trace: .json, .json.gz, .zip.")]
+Source = Annotated[Path, typer.Argument(metavar="IN", help="A trace: .json, .json.gz, .zip; - reads standard input.")]
 Target = Annotated[Path, typer.Argument(metavar="OUT", help="The small trace; compressed if the name ends in .gz.")]
 StepsOption = Annotated[int, typer.Option("--steps", metavar="N", min=1, help="How many steps to keep.")]
 FromOption = Annotated[
@@ -38,6 +38,8 @@ def register(app: typer.Typer) -> None:
         Kept are the rows of the host that begin in these steps, the device rows launched by them, their memory records,
         the arrows between kept rows, the names of processes and threads, and what the file says of itself.
         """
+        from tracelock.cli._given import given_file
         from tracelock.cli._slim import Request, run
 
-        run(Request(source, target, steps, first, least_us))
+        with given_file(source) as (file, _):
+            run(Request(file, target, steps, first, least_us))
