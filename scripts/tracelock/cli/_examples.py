@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 EXAMPLES = {
-    "analyze": ("tracelock analyze trace.json.gz", "tracelock analyze rank0.json.gz rank1.json.gz --top 20"),
+    "analyze": ("tracelock analyze trace.json.gz", "tracelock analyze 'run/*.json.gz' --top 20"),
     "bundle": ("tracelock bundle results/demo -o demo.zip --slim",),
     "clean": ("tracelock clean", "tracelock clean results/demo --yes"),
     "columns": ("tracelock columns trace.json.gz -o columns",),

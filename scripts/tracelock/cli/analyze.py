@@ -10,7 +10,7 @@ import typer
 Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE...", help="Traces: .json, .json.gz, .zip; patterns such as 'run/*.gz'; - is standard input."
+        metavar="FILE...", help="Traces: .json, .json.gz, .zip; 'run/*.json.gz' for several; - is standard input."
     ),
 ]
 StepOption = Annotated[int | None, typer.Option("--step", metavar="N", help="Only ProfilerStep#N.")]
