@@ -24,7 +24,7 @@ from tracelock.runner.fingerprint import fingerprint
 from tracelock.runner.orphans import end_with
 from tracelock.runner.run import NOTICES_VARIABLE
 from tracelock.study.failures import failure_report
-from tracelock.study.layout import ROOT, Layout
+from tracelock.study.layout import IN_CHECKOUT, ROOT, Layout
 from tracelock.study.load import load_plan, workflow_environments
 from tracelock.study.lock import await_study
 from tracelock.study.progress import end_tree, follow
@@ -57,6 +57,7 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
         If the study file is wrong; nothing has been started then.
     """
     use_conda = any(option in ("--use-conda", "--sdm", "--software-deployment-method") for option in options)
+    _refuse_what_is_not_there(use_conda)
     elsewhere = profile is not None  # the runs may be made on other machines
     plan = load_plan(study, workflow_environments(study, use_conda), True if elsewhere else None)
     layout = Layout(plan, results)
@@ -86,6 +87,21 @@ def run_study(study: Path, results: str, profile: Path | None, options: Sequence
     if environment.is_file():  # the reason, after all that was said
         console.print(f"tracelock: error: {environment.read_text(encoding='utf-8').strip()}", markup=False)
     return Outcome(folder, EXIT_FAILED, ran=True)
+
+
+def _refuse_what_is_not_there(use_conda: bool) -> None:
+    """Say what an installation cannot do that a checkout can.
+
+    Raises
+    ------
+    TracelockError
+        If there is no workflow, or programs would run in environments that have no tracelock beside them.
+    """
+    hint = "use a checkout of tracelock: make install, then its .venv/bin/tracelock"
+    if not (ROOT / "Snakefile").is_file():
+        raise TracelockError(Problem(str(ROOT), "holds no workflow: tracelock was installed without it", hint))
+    if use_conda and not IN_CHECKOUT:
+        raise TracelockError(Problem("--use-conda", "needs the programs beside the package", hint))
 
 
 def keep_caches_here() -> None:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracelock.study.place import IN_CHECKOUT, PACKAGE, ROOT, SCRIPTS
 from tracelock.study.plan import Plan
 
-PACKAGE = Path(__file__).resolve().parents[1]
-SCRIPTS = PACKAGE.parent
-ROOT = SCRIPTS.parent
+__all__ = ["IN_CHECKOUT", "PACKAGE", "ROOT", "SCRIPTS", "Layout", "code_digest", "priority_in"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,8 @@ def code_digest(*parts: str) -> str:
     """
     sha = hashlib.sha256()
     for file in _files(parts):
-        sha.update(file.relative_to(SCRIPTS).as_posix().encode())
+        inside = file.is_relative_to(PACKAGE)
+        sha.update(file.relative_to(PACKAGE.parent if inside else SCRIPTS).as_posix().encode())
         sha.update(file.read_bytes())
     return sha.hexdigest()[:16]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from tracelock.errors import Problem, nearest
+from tracelock.study.place import ROOT
 from tracelock.study.source import Source
 
-SCHEMA_FILE = Path(__file__).resolve().parents[3] / "workflow" / "schemas" / "study.schema.json"
+SCHEMA_FILE = ROOT / "workflow" / "schemas" / "study.schema.json"
 
 
 def shape_problems(source: Source) -> list[Problem]:

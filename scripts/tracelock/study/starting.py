@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tracelock.errors import Problem, TracelockError
 from tracelock.io import write_text
+from tracelock.study.place import IN_CHECKOUT
 
 _STARTER = Path(__file__).parent / "starter"
+_UNLOCKED = "allow_unlocked: true             # this Python was not made from tracelock's locks; results say so\n"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -53,7 +55,8 @@ def _study(name: str, work: str, command: Sequence[str]) -> str:
         )
     else:
         workload = f"workload: {{ build: {work}:build }}"
-    return (_STARTER / "study.yaml.txt").read_text(encoding="utf-8").format(name=name, workload=workload)
+    text = (_STARTER / "study.yaml.txt").read_text(encoding="utf-8").format(name=name, workload=workload)
+    return text if IN_CHECKOUT else text + _UNLOCKED
 
 
 def _write(file: Path, text: str) -> None:
