@@ -26,7 +26,10 @@ EXAMPLES = {
     "env snapshot": ("tracelock env snapshot .venv -o mine.snapshot",),
     "export": ("tracelock export results/demo --to tensorboard",),
     "faults": ("tracelock faults --jobs 2", "tracelock faults --pairs --seeds 0:100"),
-    "figures": ("tracelock figures results/demo --size column --format pdf",),
+    "figures": (
+        "tracelock figures results/demo --size column --format pdf",
+        "tracelock figures trace.json.gz",
+    ),
     "flame": ("tracelock flame trace.json.gz trace.speedscope.json --format speedscope",),
     "init": ("tracelock init mystudy", 'tracelock init --name lr --command "python train.py --lr 0.1"'),
     "memory": ("tracelock memory snapshot.pickle",),

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from study_tree import StudyTree, Variant
 
+from tracelock.analysis import document
 from tracelock.cli import main
+from tracelock.diagnosis import Diagnosed
+from tracelock.report.trace.stills import draw, stills
 from tracelock.study import comparison
 from tracelock.study.compare import compare
 
@@ -54,5 +57,28 @@ def test_mistakes_are_one_line_each(results: Path, capsys: pytest.CaptureFixture
     assert run("figures", str(results), "--size", "colum") == 2
     assert "did you mean 'column'?" in capsys.readouterr().err
     assert run("figures", str(results), "--format", "gif") == 2
-    assert run("figures", str(results / "comparison.json")) == 2
-    assert "tracelock report" in capsys.readouterr().err
+    assert run("figures", str(results / "absent")) == 2
+    assert "absent: does not exist" in capsys.readouterr().err
+
+
+def test_a_trace_has_figures_with_captions_that_say_that_it_is_one_recording(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = results / "runs" / "default" / "num_workers=0" / "1" / "analysis.json"
+    assert run("figures", str(source), "--format", "svg,pdf,png", "--size", "slide", "-o", str(tmp_path)) == 0
+    captions = (tmp_path / "captions.txt").read_text(encoding="utf-8")
+    assert "no interval" in " ".join(captions.split())
+    made = {f"{name}-slide.{kind}" for name in ("breakdown", "operators") for kind in ("svg", "pdf", "png")}
+    assert {path.name for path in tmp_path.iterdir()} == {"captions.txt", *made}
+
+
+def test_bars_of_a_trace_are_its_figures(results: Path) -> None:
+    found = document.read(results / "runs" / "default" / "num_workers=0" / "1" / "analysis.json", Diagnosed)
+    every = {still.name: still for still in stills(found)}
+    assert sum(value for _, value in every["breakdown"].rows) == pytest.approx(found.step.mean_us)
+    per_step = {each.name: each.self_cpu_us / 3 for each in found.operators}
+    assert dict(every["operators"].rows) == pytest.approx(per_step)
+    axes = draw(every["operators"], 3.9).axes[0]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths == sorted(widths, reverse=True)
+    assert "the 4 of 4 operators" in every["operators"].caption

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -87,9 +88,14 @@ def render(name: str, comparison: Comparison, width: float, kind: str, page: boo
         For a page with type and captions of its own: letters stay text (else they are shapes, the same everywhere),
         and the caption is left out.
     """
+    return save(name, lambda wide: load(name).draw(comparison, wide, notes=not page), width, kind, page)
+
+
+def save(name: str, draw: Callable[[float], Figure], width: float, kind: str, page: bool = False) -> bytes:
+    """Return what `draw` gives for a width as ``svg``, ``png`` or ``pdf``, in the house style; see `render`."""
     own: Any = {"svg.fonttype": "none" if page else "path", "svg.hashsalt": f"{name}-{width}", "pdf.fonttype": 42}
     with house_style(), mpl.rc_context(own):
-        figure = load(name).draw(comparison, width, notes=not page)
+        figure = draw(width)
         FigureCanvasAgg(figure)
         stream = io.BytesIO()
         figure.savefig(stream, format=kind, dpi=PNG_DPI, metadata=_NO_DATE[kind])
