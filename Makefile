@@ -8,6 +8,7 @@ TORCH ?= cpu
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CRATE := $(CURDIR)/.venv-crate
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCKS := requirements
 # Only asked where the default index has no CPU build of torch.
@@ -20,7 +21,7 @@ PYTEST_WORKERS ?= 2
 BASE := $(VENV)/.base-$(TORCH)
 DEV := $(VENV)/.dev
 
-.PHONY: fuzz help install demo envs test test-slurm format lint type bench docs clean
+.PHONY: fuzz help install demo envs test test-slurm test-crate format lint type bench docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 12
@@ -53,6 +54,11 @@ test: $(DEV) ## run every test
 
 test-slurm: $(DEV) ## run studies on a real SLURM, brought up here for the test (root, Debian's packages)
 	$(BIN)/python -m pytest -q tests/slurm
+
+test-crate: $(DEV) ## check the metadata of archives with RO-Crate's validator, in an environment of its own
+	test -x $(CRATE)/bin/rocrate-validator || { $(PYTHON) -m venv $(CRATE) && \
+	  $(CRATE)/bin/python -m pip install --quiet --require-hashes --no-deps -r tests/crate/requirements.txt; }
+	TRACELOCK_ROCRATE=$(CRATE)/bin/rocrate-validator PYTHONPATH=tests/bundle $(BIN)/python -m pytest -q tests/crate
 
 format: $(DEV) ## rewrite the code in the house format
 	$(BIN)/ruff check --quiet --fix-only . && $(BIN)/ruff format --quiet .
