@@ -36,9 +36,9 @@ def run(folders: Sequence[Path], only: str | None, *, yes: bool, json: bool) -> 
     if not found:
         print("Nothing that could go.")
     elif freed is None:
-        print(f"{_plain(whole)} could be freed; --yes does it. Records, analyses, tables and reports stay.")
+        print(f"{_plain(whole)} could be freed; --yes does it. Records, tables, reports stay.")
     else:
-        print(f"{_plain(freed)} freed. Records, analyses, tables and reports are kept.")
+        print(f"{_plain(freed)} freed. Records, tables, reports are kept.")
 
 
 def _show(found: Sequence[Room]) -> None:
