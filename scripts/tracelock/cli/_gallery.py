@@ -67,7 +67,7 @@ def _entry(drawn: Drawn, found: Diagnosed, picture: str | None) -> str:
     lines += [f"- {_escaped(fact.text)}" for fact in first.evidence[:4]]
     changes = [settings_text(remedy.settings) or remedy.code for remedy in first.remedies[:2]]
     if changes:
-        lines += ["", "Remedy: " + "; or: ".join(_escaped(change) for change in changes)]
+        lines += ["", "Remedy: " + "; or: ".join(change if "`" in change else _escaped(change) for change in changes)]
     return "\n".join([*lines, ""])
 
 
