@@ -6,12 +6,15 @@ from builders import Host, annotation, frame, kernel, loading, make_trace, memcp
 from hypothesis import given
 from strategies import traces
 
-from tracelock.analysis.breakdown import ROLES, break_down
+from tracelock.analysis.breakdown import break_down
 from tracelock.analysis.links import link
 from tracelock.analysis.names import is_collective_call, is_loading, is_step
 from tracelock.analysis.nesting import nest
+from tracelock.analysis.parts import STEP
 from tracelock.analysis.steps import find_windows
 from tracelock.trace.columns import DeviceKind, HostKind, Trace
+
+ROLES = tuple(part.key for part in STEP)
 
 DEVICE_ROLES = {DeviceKind.KERNEL: "kernel", DeviceKind.MEMCPY: "memcpy", DeviceKind.MEMSET: "memset"}
 

@@ -14,13 +14,16 @@ import pytest
 from peers import FRACTIONAL, INTEGER, Seen, as_floats, as_plugin, peers_of, trace_of
 
 from tracelock.analysis import analyze, operators
-from tracelock.analysis.breakdown import ROLES, break_down
+from tracelock.analysis.breakdown import break_down
 from tracelock.analysis.gpu import device_times, occupancy, sm_efficiency, utilization
 from tracelock.analysis.intervals import intersect, join, lengths_within, union
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.names import matching
+from tracelock.analysis.parts import STEP
 from tracelock.analysis.prepared import Prepared, prepare
 from tracelock.trace.columns import Trace
+
+ROLES = tuple(part.key for part in STEP)
 
 WITH_STEPS = (*INTEGER, *FRACTIONAL, "zoology-cpu-int", "dlrm-rank0")
 WITH_GPU = (*INTEGER, *FRACTIONAL, "dlrm-rank0")
