@@ -192,6 +192,12 @@ def late_hosts(random: Random, job: Job) -> Pair:
     return replace(healed, world=replace(healed.world, late_us=random.uniform(0.5, 1.5) * _step_us(job))), healed
 
 
+def late_host(random: Random, job: Job) -> Pair:
+    """Hold up one rank's host in every step; the devices compute equally long."""
+    late, healed = late_hosts(random, job)
+    return replace(late, world=replace(late.world, late_last=True)), healed
+
+
 def repeated(random: Random, job: Job) -> Pair:
     """Call a small operator hundreds of times where one call could do."""
     return job.with_habits(repeated=random.randint(80, 700)), job
@@ -255,6 +261,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("straggling rank", "slow-device", straggler, cure="code", ranks=True),
     Family("uneven ranks", "rank-imbalance", imbalance, cure="code", ranks=True),
     Family("late hosts", "late-host", late_hosts, cure="code", ranks=True),
+    Family("one late host", "straggling-rank", late_host, cure="code", ranks=True),
     Family("operator in a loop", "frequent-operator", repeated, cure="code"),
     Family("slow operator", "dominant-operator", slow_operator, cure="code"),
     *(

@@ -21,7 +21,10 @@ LEFT = 0.03  # what the smaller fault costs at least when the larger is gone, of
 ATTEMPTS = 16  # jobs: a pair of which none fits is left out
 QUICK = 6  # steps, to see whether a case is worth being simulated in full
 # Two names of one thing: how unevenly the ranks come.
-EXCLUDED = ({"slow-device", "rank-imbalance"}, {"communication-exposed", "slow-device"})
+EXCLUDED = (
+    *({"slow-device", code} for code in ("rank-imbalance", "communication-exposed")),
+    *({"straggling-rank", code} for code in ("rank-imbalance", "communication-exposed", "slow-device", "late-host")),
+)
 
 Change: TypeAlias = dict[str, Any]  # fields of a job's parts, by "part.field", with their values
 

@@ -79,6 +79,7 @@ class World:
     straggler: float = 1.0  # device time of the last rank, in units of the others'
     imbalance: float = 0.0  # sigma of the logarithm of each rank's share of work in each step
     late_us: float = 0.0  # for which now this and now that host is held up before it launches anything
+    late_last: bool = False  # the last rank's host is, in every step, and no other
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,14 @@ class Loop:
         return late * math.exp(self.random.gauss(0.0, world.imbalance)) / self.job.clock
 
     def _be_late(self) -> None:
-        """Let another program have this host's core for a while, about once in as many steps as there are ranks."""
+        """Let another program have this host's core for a while, about once in as many steps as there are ranks.
+
+        Or in every step that of the last rank.
+        """
         world = self.job.world
-        if world.late_us and self.random.random() * world.ranks < 1:
+        if not world.late_us:
+            return
+        if self.rank == world.ranks - 1 if world.late_last else self.random.random() * world.ranks < 1:
             self.host.sleep(world.late_us)
 
     def _train(self, number: int) -> Program:
