@@ -194,8 +194,9 @@ def late_hosts(random: Random, job: Job) -> Pair:
 
 def late_host(random: Random, job: Job) -> Pair:
     """Hold up one rank's host in every step; the devices compute equally long."""
-    late, healed = late_hosts(random, job)
-    return replace(late, world=replace(late.world, late_last=True)), healed
+    healed = replace(job, world=World(ranks=4))
+    late = random.uniform(0.5, 1.5) * _step_us(job)
+    return replace(healed, world=replace(healed.world, late_us=late, late_last=True)), healed
 
 
 def repeated(random: Random, job: Job) -> Pair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tracelock.study.comparison import Case
 from tracelock.study.overview import value_text
@@ -129,6 +129,12 @@ def shorten_all(texts: Sequence[str], most: int) -> list[str]:
     start, end = max(start - context, 0), max(end - context, 0)
     head, tail = "…" if start else "", "…" if end else ""
     return [shorten(f"{head}{text[start : len(text) - end]}{tail}", most) for text in texts]
+
+
+def span(values: Iterable[int], joint: str = "–") -> str:
+    """Return the least and the largest of some counts, one where they are equal, ``0`` without any."""
+    known = sorted(set(values)) or [0]
+    return str(known[0]) if len(known) == 1 else f"{known[0]}{joint}{known[-1]}"
 
 
 def plural(count: int, word: str) -> str:

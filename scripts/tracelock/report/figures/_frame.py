@@ -37,7 +37,7 @@ class Frame:
 def rows_frame(
     comparison: Comparison,
     width: float,
-    titles: Sequence[tuple[str, str]],
+    panels: Sequence[tuple[str, str]],
     notes: Sequence[str],
     right: Sequence[str] = (),
     legend: float = 0.0,
@@ -46,22 +46,22 @@ def rows_frame(
 
     Parameters
     ----------
-    titles
-        Title and subtitle of each panel; panels lie side by side, on a narrow figure below each other.
+    panels
+        Title and subtitle of each panel; they lie side by side, on a narrow figure below each other.
     right
         Texts at the right of the last panel (of every panel where they lie below each other), which need room.
     legend
         Room for a legend between the titles and the rows.
     """
     lines = measured_lines(comparison)
-    layout = make_layout(comparison, lines, width, [subtitle for _, subtitle in titles], notes, right, legend)
+    layout = make_layout(comparison, lines, width, [subtitle for _, subtitle in panels], notes, right, legend)
     figure = Figure(figsize=(width, layout.height))
-    axes = [_panel(figure, layout, number, title) for number, (title, _) in enumerate(titles)]
+    axes = [_panel(figure, layout, number, title) for number, (title, _) in enumerate(panels)]
     for number, one in enumerate(axes):
         _prepare(one, layout, lines)
         if number == 0 or layout.stacked:
             _labels(one, layout, lines)
-    _notes(figure, layout.notes)
+    notes_below(figure, layout.notes)
     outer = tuple(axes if layout.stacked else axes[-1:])
     return Frame(figure, tuple(axes), outer, lines, ROW / layout.row, layout.legend_top)
 
@@ -76,8 +76,8 @@ def panels_frame(
     label = 0.12 + 0.14 * max(text.count("\n") + 1 for text in labels)
     total = top + len(labels) * (label + height) + bottom + 0.14 * len(notes) + 0.04
     figure = Figure(figsize=(width, total))
-    _titles(figure, title[0], sub, MARGIN, total, (width, total))
-    _notes(figure, notes)
+    titles(figure, title[0], sub)
+    notes_below(figure, notes)
     axes: list[Axes] = []
     for number, text in enumerate(labels):
         floor = total - top - (number + 1) * (label + height)
@@ -95,17 +95,12 @@ def empty(width: float, title: str, why: str) -> Figure:
     lines = wrap(why, width - 2 * MARGIN, SIZE)
     height = 0.45 + 0.16 * len(lines)
     figure = Figure(figsize=(width, height))
-    _titles(figure, title, lines, MARGIN, height, (width, height))
+    titles(figure, title, lines)
     return figure
 
 
-def beside(axes: Axes, row: int, text: str, bold: bool = False) -> None:
-    """Write `text` at the right of a row, outside the axes."""
-    beside_at(axes, row, text, bold)
-
-
-def beside_at(axes: Axes, y: float, text: str, bold: bool = False) -> None:
-    """Write `text` at the right of a height, outside the axes."""
+def beside(axes: Axes, y: float, text: str, bold: bool = False) -> None:
+    """Write `text` at the right of a row (or of any height, in rows), outside the axes."""
     place = blended_transform_factory(axes.transAxes, axes.transData)
     weight = "bold" if bold else "normal"
     axes.annotate(
@@ -114,15 +109,20 @@ def beside_at(axes: Axes, y: float, text: str, bold: bool = False) -> None:
     )  # fmt: skip
 
 
-def titles(figure: Figure, title: str, under: Sequence[str]) -> None:
-    """Write the title of a figure, and the lines below it."""
+def titles(figure: Figure, title: str, under: Sequence[str], x: float = MARGIN, ceiling: float | None = None) -> None:
+    """Write a title, and the lines below it, with its upper left corner at `x` and `ceiling` (the figure's)."""
     width, height = figure.get_size_inches()
-    _titles(figure, title, under, MARGIN, height, (width, height))
+    top = height if ceiling is None else ceiling
+    figure.text(x / width, (top - 0.08) / height, title, size=SIZE + 2.5, weight="bold", va="top")
+    for number, part in enumerate(under):
+        figure.text(x / width, (top - 0.29 - 0.15 * number) / height, part, size=SIZE, color=style.MUTED, va="top")
 
 
 def notes_below(figure: Figure, notes: Sequence[str]) -> None:
     """Write lines at the lower edge of a figure."""
-    _notes(figure, notes)
+    width, height = figure.get_size_inches()
+    for number, note in enumerate(reversed(notes)):
+        figure.text(MARGIN / width, (0.05 + 0.14 * number) / height, note, size=SIZE - 1, color=style.MUTED)
 
 
 def heading_beside(axes: Axes, *lines: str) -> None:
@@ -144,7 +144,7 @@ def _panel(figure: Figure, layout: Layout, number: int, title: str) -> Axes:
     width, height = layout.width, layout.height
     floor = ceiling - layout.top - layout.plot
     start = MARGIN if number == 0 or layout.stacked else x
-    _titles(figure, title, layout.subtitles[number], start, ceiling, (width, height))
+    titles(figure, title, layout.subtitles[number], start, ceiling)
     return figure.add_axes((x / width, floor / height, layout.room / width, layout.plot / height))
 
 
@@ -182,21 +182,6 @@ def _heading(axes: Axes, x: float, parts: Sequence[str], right: float = 0.0) -> 
             part, (x, 1.0), xycoords="axes fraction", xytext=(right, 4 + 9.5 * number), textcoords="offset points",
             size=SIZE, color=style.MUTED, annotation_clip=False,
         )  # fmt: skip
-
-
-def _titles(
-    figure: Figure, title: str, sub: Sequence[str], x: float, ceiling: float, size: tuple[float, float]
-) -> None:
-    width, height = size
-    figure.text(x / width, (ceiling - 0.08) / height, title, size=SIZE + 2.5, weight="bold", va="top")
-    for number, part in enumerate(sub):
-        figure.text(x / width, (ceiling - 0.29 - 0.15 * number) / height, part, size=SIZE, color=style.MUTED, va="top")
-
-
-def _notes(figure: Figure, notes: Sequence[str]) -> None:
-    width, height = figure.get_size_inches()
-    for number, note in enumerate(reversed(notes)):
-        figure.text(MARGIN / width, (0.05 + 0.14 * number) / height, note, size=SIZE - 1, color=style.MUTED)
 
 
 def _weight(line: Line) -> str:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tracelock.report import style
-from tracelock.report.figures._frame import beside_at, notes_below, titles
+from tracelock.report.figures._frame import beside, notes_below, titles
 from tracelock.report.figures._layout import MARGIN, SIZE, text_width, wrap, wrapped
 
 _MARKS = 0.26
@@ -72,7 +72,7 @@ def named_frame(
         ceiling = total - top - row * number - 0.6 * _PAD
         box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.5}
         figure.text(MARGIN / width, ceiling / total, "\n".join(lines), size=SIZE, va="top", linespacing=1.1, bbox=box)
-        beside_at(axes, number + offset, text)
+        beside(axes, number + offset, text)
         if number:
             axes.axhline(number - 0.5, color=style.GRID, lw=0.5, zorder=0)
     return Named(figure, axes, 0.16 / row, legend_top, offset)

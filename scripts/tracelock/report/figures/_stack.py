@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -93,9 +94,11 @@ def _lines(names: Sequence[str], width: float) -> list[list[str]]:
     return lines
 
 
-def marker_room(names: Sequence[str], width: float) -> float:
-    """Return the height of a legend of markers in inches."""
-    return legend_room(names, width)
+def marker_style(look: Look) -> dict[str, Any]:
+    """Return how a single mark is drawn: a stroke in its colour, anything else with a rim of paper."""
+    stroke = look.marker == "|"
+    size, edge, rim = (9.0, 1.6, look.color) if stroke else (5.5, 0.5, style.PAPER)
+    return {"marker": look.marker, "ls": "", "color": look.color, "ms": size, "mew": edge, "mec": rim}
 
 
 def marker_legend(figure: Figure, looks: Mapping[str, Look], top: float) -> None:
@@ -104,11 +107,7 @@ def marker_legend(figure: Figure, looks: Mapping[str, Look], top: float) -> None
     for number, line in enumerate(_lines(list(looks), width)):
         x, y = 0.16, (height - top - LEGEND_LINE * number - 0.07) / height
         for name in line:
-            look = looks[name]
-            size, edge = (9.0, 1.6) if look.marker == "|" else (5.5, 0.5)
-            figure.add_artist(
-                Line2D([x / width], [y], marker=look.marker, ls="", color=look.color, ms=size, mew=edge,
-                       mec=look.color if look.marker == "|" else style.PAPER, transform=figure.transFigure)
-            )  # fmt: skip
+            mark = Line2D([x / width], [y], transform=figure.transFigure, **marker_style(looks[name]))
+            figure.add_artist(mark)
             figure.text((x + 0.13) / width, y, name, size=8, va="center")
             x += _HANDLE + text_width(name)

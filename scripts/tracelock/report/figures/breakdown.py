@@ -7,11 +7,11 @@ from dataclasses import asdict
 from matplotlib.figure import Figure
 
 from tracelock.analysis.parts import STEP
-from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._bars import draw_bars, time_bars
+from tracelock.report.figures._frame import empty, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.figures._stack import drawn, legend, legend_room, shown, stack
+from tracelock.report.figures._stack import drawn
 from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
-from tracelock.report.text import UNKNOWN, time, time_scale
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
@@ -46,27 +46,10 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     """Return the figure."""
     if not present(comparison):
         return empty(width, TITLE, "Not known: no trace with steps was analysed.")
+    told = [caption(comparison), *unlocked_note(comparison)] if notes else []
+    heads = (TITLE, "per profiled step", "time of a profiled step")
     parts = [_parts(line) for line in measured_lines(comparison)]
-    totals = [sum(part.values()) for part in parts if part]
-    scale, unit = time_scale(totals)
-    named = {key: PARTS[key] for key in shown([part for part in parts if part])}
-    texts = [time(sum(part.values())) if part else UNKNOWN for part in parts]
-    frame = rows_frame(
-        comparison,
-        width,
-        [(TITLE, f"{unit} per profiled step")],
-        [caption(comparison), *unlocked_note(comparison)] if notes else [],
-        right=texts,
-        legend=legend_room(list(named.values()), width),
-    )
-    legend(frame.figure, named, LOOKS, frame.legend_top)
-    axes = frame.axes[0]
-    for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: value / scale for key, value in part.items()}, LOOKS, 0.62 * frame.unit)
-        beside(axes, row, text, bold=line.case.baseline)
-    axes.set_xlim(0, 1.01 * max(totals) / scale)
-    axes.set_xlabel(f"time of a profiled step ({unit})")
-    return frame.figure
+    return draw_bars(comparison, width, time_bars(heads, parts, PARTS, LOOKS), told)
 
 
 def _parts(line: Line) -> dict[str, float]:

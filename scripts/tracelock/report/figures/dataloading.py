@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from tracelock.report import style
 from tracelock.report.figures._frame import Frame, beside, empty, rows_frame, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.text import percent
+from tracelock.report.text import percent, span
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
@@ -16,8 +16,7 @@ TITLE = "Share of data loading"
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of runs."""
-    counts = sorted({line.case.runs for line in measured_lines(comparison)})
-    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    n = span(line.case.runs for line in measured_lines(comparison))
     return (
         "Bar: the loop waits in next(loader), share of the timed part (no profiler), median over runs; small circles: "
         f"runs (n = {n}). Diamond: DataLoader in the trace, share of the profiled steps. Bold: baseline."

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from matplotlib.figure import Figure
 
 from tracelock.analysis.parts import IDLE, Part
-from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
+from tracelock.report.figures._bars import Bars, draw_bars
+from tracelock.report.figures._frame import empty, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.figures._stack import drawn, legend, legend_room, shown, stack
+from tracelock.report.figures._stack import drawn, shown
 from tracelock.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, YELLOW, Look
 from tracelock.report.text import UNKNOWN, percent
 from tracelock.study.comparison import Comparison
@@ -51,22 +52,11 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
     keys = {key for key in PARTS if any(key in shown([part]) for part in parts if part)}
     named = {key: name for key, name in PARTS.items() if key in keys}
     texts = [percent(part["busy"]) + " busy" if part else UNKNOWN for part in parts]
-    frame = rows_frame(
-        comparison,
-        width,
-        [(TITLE, "per cent of the profiled steps")],
-        [caption(comparison), *unlocked_note(comparison)] if notes else [],
-        right=texts,
-        legend=legend_room(list(named.values()), width),
-    )
-    legend(frame.figure, named, LOOKS, frame.legend_top)
-    axes = frame.axes[0]
-    for row, (line, part, text) in enumerate(zip(frame.lines, parts, texts, strict=True)):
-        stack(axes, row, {key: 100 * value for key, value in part.items()}, LOOKS, 0.62 * frame.unit)
-        beside(axes, row, text, bold=line.case.baseline)
-    axes.set_xlim(0, 100.5)
-    axes.set_xlabel("share of the profiled steps (%)")
-    return frame.figure
+    shares = [{key: 100 * value for key, value in part.items()} for part in parts]
+    told = [caption(comparison), *unlocked_note(comparison)] if notes else []
+    axis = "share of the profiled steps (%)"
+    what = Bars(TITLE, "per cent of the profiled steps", axis, shares, named, LOOKS, texts, 100.5)
+    return draw_bars(comparison, width, what, told)
 
 
 def _lines(comparison: Comparison) -> tuple[Line, ...]:

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from tracelock.report import style
 from tracelock.report.figures._frame import empty, unlocked_note
 from tracelock.report.figures._named import Named, named_frame
-from tracelock.report.figures._stack import marker_legend, marker_room
+from tracelock.report.figures._stack import legend_room, marker_legend, marker_style
 from tracelock.report.style import Look
-from tracelock.report.text import ratio
+from tracelock.report.text import ratio, span
 from tracelock.study.comparison import Comparison
 from tracelock.study.effects import Interaction, interactions, metric
 from tracelock.study.overview import settings_text
@@ -28,8 +28,7 @@ LOOKS = {
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of contexts."""
     rows, left = _rows(comparison)
-    contexts = sorted({row.contexts for row in rows}) or [0]
-    n = str(contexts[0]) if len(contexts) == 1 else f"{contexts[0]} to {contexts[-1]}"
+    n = span((row.contexts for row in rows), " to ")
     more = f" The strongest {len(rows)} of {len(rows) + left} pairs." if left else ""
     return (
         f"Ratio of {metric(comparison)} to the same variant with neither change: geometric mean over the settings "
@@ -54,7 +53,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
         [settings_text(dict(zip(row.factors, row.values, strict=True))) for row in rows],
         [caption(comparison), *unlocked_note(comparison)] if notes else [],
         right=[f"×{ratio(row.together)}, expected ×{ratio(row.expected)}" for row in rows],
-        legend=marker_room(list(LOOKS), width),
+        legend=legend_room(list(LOOKS), width),
     )
     marker_legend(frame.figure, LOOKS, frame.legend_top)
     for number, row in enumerate(rows):
@@ -70,9 +69,7 @@ def _mark(axes: Axes, frame: Named, number: int, row: Interaction) -> None:
     y = frame.at(number)
     axes.plot([row.expected, row.together], [y, y], color=style.VERMILION, lw=1.2, zorder=2)
     for value, look in zip(values, LOOKS.values(), strict=True):
-        size, edge = (9.0, 1.6) if look.marker == "|" else (5.5, 0.5)
-        color = look.color if look.marker == "|" else style.PAPER
-        axes.plot(value, y, look.marker, color=look.color, ms=size, mew=edge, mec=color, zorder=3)
+        axes.plot(value, y, zorder=3, **marker_style(look))
 
 
 def _rows(comparison: Comparison) -> tuple[list[Interaction], int]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from tracelock.report import style
 from tracelock.report.figures._frame import beside, empty, rows_frame, unlocked_note
 from tracelock.report.figures._layout import measured_lines
-from tracelock.report.text import UNKNOWN, ratio
+from tracelock.report.text import UNKNOWN, ratio, span
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import Line
 
@@ -16,8 +16,7 @@ TITLE = "What the profiler costs"
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of runs."""
-    counts = sorted({line.case.runs for line in measured_lines(comparison)}) or [0]
-    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    n = span(line.case.runs for line in measured_lines(comparison))
     return (
         f"Mean profiled step over mean step without the profiler, median over the runs (n = {n} a variant). What is "
         "compared comes from steps without the profiler; traces only explain it. Bold: baseline."

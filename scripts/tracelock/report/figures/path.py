@@ -11,7 +11,7 @@ from tracelock.report import style
 from tracelock.report.figures._frame import empty, unlocked_note
 from tracelock.report.figures._named import named_frame
 from tracelock.report.path import BestPath, best_path
-from tracelock.report.text import percent, plural, ratio
+from tracelock.report.text import percent, plural, ratio, span
 from tracelock.study.comparison import Answer, Comparison
 from tracelock.study.overview import settings_text
 from tracelock.study.records import Edge
@@ -24,8 +24,7 @@ def caption(comparison: Comparison) -> str:
     answer, path = _chosen(comparison)
     if answer is None or path is None:
         return "Nothing was clearly faster than the baseline."
-    runs = sorted({case.runs for case in comparison.cases if case.runs})
-    n = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    n = span((case.runs for case in comparison.cases if case.runs), " to ")
     where = f" in environment {answer.environment}" if len(comparison.environments) > 1 else ""
     several = (
         f" The last bar is the product of {plural(len(path.edges), 'step')}, each measured beside the one before."

@@ -15,7 +15,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from tracelock.report import style
 from tracelock.report.figures._frame import empty, notes_below, titles, unlocked_note
 from tracelock.report.figures._layout import MARGIN, SIZE, measured_lines, wrap, wrapped
-from tracelock.report.text import digits, percent, plural
+from tracelock.report.text import digits, percent, plural, span
 from tracelock.study.comparison import Case, Comparison
 from tracelock.study.effects import metric
 from tracelock.study.overview import settings_text, value_text
@@ -49,8 +49,7 @@ class Panel:
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of runs."""
-    counts = sorted({line.case.runs for line in measured_lines(comparison)}) or [0]
-    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    n = span(line.case.runs for line in measured_lines(comparison))
     left = sum(panel.left for panel in panels(comparison))
     more = f" {plural(left, 'curve')} left out: the baseline's and the fastest are shown." if left else ""
     return (
