@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,6 +45,14 @@ class MainThread:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @cached_property
+    def nodes(self) -> Int64:
+        """The host rows of the nodes of the backward pass in the steps; that of a device has its own thread."""
+        trace = self.places.known.trace
+        found = np.flatnonzero(self.places.operators & matching(trace.texts, trace.host.name, is_node))
+        inside: Int64 = found[self.steps.of(trace.host.start[found]) >= 0]
+        return inside
+
 
 def main_thread(places: Places) -> MainThread | None:
     """Return the operators of the main thread, None where the trace marks no step."""
@@ -61,13 +70,6 @@ def main_thread(places: Places) -> MainThread | None:
     used, tracked = _used(places, rows, part)
     start = host.start[rows]
     return MainThread(places, steps, rows, start, start + host.duration[rows], step, part, used, tracked)
-
-
-def all_nodes(main: MainThread) -> Int64:
-    """Return the host rows of the nodes of the backward pass in the steps; that of a device has its own thread."""
-    host = main.places.known.trace.host
-    found = np.flatnonzero(main.places.operators & matching(main.places.known.trace.texts, host.name, is_node))
-    return found[main.steps.of(host.start[found]) >= 0]
 
 
 def is_node(name: str) -> bool:

@@ -12,16 +12,17 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.costs import TraceRow
+from tracelock.analysis.groups import group
 from tracelock.analysis.intervals import Intervals, Mask, length, union
 from tracelock.analysis.mainthread import MainThread, Part, is_node
 from tracelock.analysis.names import matching
-from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.nesting import has_above, of_kinds
 from tracelock.analysis.on_device import device_ns, moving
 from tracelock.analysis.periods import Run, runs
 from tracelock.analysis.places import longest
 from tracelock.analysis.tensor_cores import is_eligible
 from tracelock.analysis.work import Copies, Loop
-from tracelock.trace.columns import HostKind, Int32, Int64
+from tracelock.trace.columns import HostKind, Int64
 
 # Operators that take a piece of a tensor: a loop over samples or time steps begins with one.
 _PIECE: Final = re.compile(r"aten::(select|slice|unbind|narrow|index|index_select|split|chunk|unsqueeze|_unsafe_view)$")
@@ -160,8 +161,8 @@ def copies(main: MainThread, repeats: Repeated) -> tuple[Copies, ...]:
     rows = rows[~has_above(known.tree.parent, is_copy, rows)]
     rows = rows[~moving(main)[rows]]
     looped = within(repeats.copying_spans, host.start[rows])
-    rows = rows[~gathers(main, rows) & (looped | ~within(repeats.spans, host.start[rows])) & ~_own_filling(main, rows)]
-    looped = within(repeats.copying_spans, host.start[rows])
+    kept = ~gathers(main, rows) & (looped | ~within(repeats.spans, host.start[rows])) & ~_own_filling(main, rows)
+    rows, looped = rows[kept], looped[kept]
     groups: dict[str, list[int]] = {}
     for place in rows.tolist():
         groups.setdefault(_KINDS.get(texts[host.name[place]], "cast"), []).append(place)
@@ -210,16 +211,6 @@ def steps_of(main: MainThread, rows: Int64) -> Mask:
     return found
 
 
-def has_above(parent: Int32, wanted: Mask, rows: Int64) -> Mask:
-    """Return which of `rows` lie, at any depth, in a row that is `wanted`."""
-    found = np.zeros(len(rows), np.bool_)
-    at = parent[rows].copy()
-    while len(climbing := np.flatnonzero((at >= 0) & ~found)):
-        found[climbing] = wanted[at[climbing]]
-        at[climbing] = parent[at[climbing]]
-    return found
-
-
 def double_us(main: MainThread) -> tuple[float | None, float]:
     """Return how long operators on float64 tensors take in a step, on the main thread and on devices; µs.
 
@@ -230,10 +221,10 @@ def double_us(main: MainThread) -> tuple[float | None, float]:
     typed = np.flatnonzero((host.types >= 0) & (host.shapes >= 0) & of_kinds(host, (HostKind.OPERATOR,)))
     if not len(typed):
         return None, 0.0
-    kinds = np.stack((host.types[typed], host.shapes[typed]))
-    pairs, member = np.unique(kinds, axis=1, return_inverse=True)
-    doubles = [_is_double(trace.texts[types], trace.texts[shapes]) for types, shapes in pairs.T.tolist()]
-    rows = typed[np.array(doubles, np.bool_)[member.reshape(-1)]]
+    alike = group(host.types[typed], host.shapes[typed])
+    pairs = zip(*(key.tolist() for key in alike.keys), strict=True)
+    doubles = [_is_double(trace.texts[types], trace.texts[shapes]) for types, shapes in pairs]
+    rows = typed[np.array(doubles, np.bool_)[alike.member]]
     rows, count = rows[steps_of(main, rows)], 1000 * len(main.steps)
     on_device = device_ns(main, rows) / count
     rows = rows[host.track[rows] == main.places.known.windows.track]

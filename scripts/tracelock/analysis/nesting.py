@@ -165,6 +165,16 @@ def _reach(block: Block) -> Int64:
     return reach
 
 
+def has_above(parent: Int32, wanted: Mask, rows: Int32 | Int64) -> Mask:
+    """Return which of `rows` lie, at any depth, in a row that is `wanted`."""
+    found = np.zeros(len(rows), np.bool_)
+    at = parent[rows].copy()
+    while len(climbing := np.flatnonzero((at >= 0) & ~found)):
+        found[climbing] = wanted[at[climbing]]
+        at[climbing] = parent[at[climbing]]
+    return found
+
+
 def outermost(label: Int32, parent: Int32, rows: Int64) -> Mask:
     """Return which of `rows` lie in no row of their own label, so that recursion is counted once; shape of `rows`.
 

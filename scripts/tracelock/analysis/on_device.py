@@ -8,8 +8,9 @@ from tracelock.analysis.intervals import Mask, length, union
 from tracelock.analysis.links import is_busy
 from tracelock.analysis.mainthread import MainThread
 from tracelock.analysis.names import matching
+from tracelock.analysis.nesting import has_above
 from tracelock.analysis.transfers import direction
-from tracelock.trace.columns import DeviceKind, Int32, Int64
+from tracelock.trace.columns import DeviceKind, Int64
 
 
 def device_ns(main: MainThread, rows: Int64) -> int:
@@ -21,7 +22,8 @@ def device_ns(main: MainThread, rows: Int64) -> int:
     launched = np.flatnonzero(is_busy(device) & (links.operator >= 0))
     wanted = np.zeros(len(known.trace.host), np.bool_)
     wanted[rows] = True
-    mine = launched[_lies_in(known.tree.parent, wanted, links.operator[launched])]
+    by = links.operator[launched]
+    mine = launched[wanted[by] | has_above(known.tree.parent, wanted, by)]
     return length(union(device.start[mine], device.start[mine] + device.duration[mine]))
 
 
@@ -36,15 +38,4 @@ def moving(main: MainThread) -> Mask:
         found[at] = True
         at = np.unique(parent[at])
         at = at[(at >= 0) & ~found[np.maximum(at, 0)]]
-    return found
-
-
-def _lies_in(parent: Int32, wanted: Mask, rows: Int32) -> Mask:
-    """Return which of `rows` are `wanted` or lie in a row that is."""
-    found: Mask = wanted[rows]
-    at = rows.copy()
-    while len(climbing := np.flatnonzero((at >= 0) & ~found)):
-        at[climbing] = parent[at[climbing]]
-        climbing = climbing[at[climbing] >= 0]
-        found[climbing] = wanted[at[climbing]]
     return found

@@ -11,7 +11,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Part:
+class Labelled:
     """One part of a step, or one cause of idle time.
 
     Parameters
@@ -31,22 +31,22 @@ class Part:
 
 # In order of precedence: a moment belongs to the first part that covers it (the TensorBoard profiler plugin's order).
 STEP: Final = (
-    Part("kernel", "kernels", "kernels"),
-    Part("memcpy", "memcpy", "memcpy"),
-    Part("memset", "memset", "memset"),
-    Part("communication", "communication", "collectives"),
-    Part("runtime", "runtime calls", "runtime"),
-    Part("dataloader", "DataLoader", "DataLoader"),
-    Part("cpu_op", "CPU operators", "CPU ops"),
-    Part("other", "other", "other"),
+    Labelled("kernel", "kernels", "kernels"),
+    Labelled("memcpy", "memcpy", "memcpy"),
+    Labelled("memset", "memset", "memset"),
+    Labelled("communication", "communication", "collectives"),
+    Labelled("runtime", "runtime calls", "runtime"),
+    Labelled("dataloader", "DataLoader", "DataLoader"),
+    Labelled("cpu_op", "CPU operators", "CPU ops"),
+    Labelled("other", "other", "other"),
 )
 IDLE: Final = (
-    Part("dataloader", "waits for the DataLoader", "DataLoader"),
-    Part("host", "waits for host code", "host code"),
-    Part("synchronization", "the host waits for the GPU", "synchronisation"),
-    Part("launch", "launch latency", "launch latency"),
-    Part("communication", "waits for other ranks", "communication"),
-    Part("unattributed", "unknown cause", "unknown"),
+    Labelled("dataloader", "waits for the DataLoader", "DataLoader"),
+    Labelled("host", "waits for host code", "host code"),
+    Labelled("synchronization", "the host waits for the GPU", "synchronisation"),
+    Labelled("launch", "launch latency", "launch latency"),
+    Labelled("communication", "waits for other ranks", "communication"),
+    Labelled("unattributed", "unknown cause", "unknown"),
 )
 STEP_LABELS: Final = {part.key: part.label for part in STEP}
 STEP_HEADS: Final = {part.key: part.head for part in STEP}

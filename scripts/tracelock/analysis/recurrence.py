@@ -10,6 +10,7 @@ import numpy as np
 
 from tracelock.analysis.marked import HostSteps
 from tracelock.analysis.places import Places
+from tracelock.trace.columns import Int32, Int64
 
 Gap: TypeAlias = tuple[int, int, int]  # step, start, end; ns
 Place: TypeAlias = tuple[int, int]  # the operator before it, by name, and the how many-th of that name in the step
@@ -22,7 +23,9 @@ def returning(places: Places, steps: HostSteps, gaps: Sequence[Gap]) -> list[boo
 
     In `OFTEN` of them or more, or in every k-th step, as far as the trace shows.
     """
-    at = [_place(places, steps, gap) for gap in gaps]
+    host, outer = places.known.trace.host, places.outer
+    rows = (host.start[outer], host.name[outer])
+    at = [_place(rows, int(steps.start[gap[0]]), gap) for gap in gaps]
     by_place: dict[Place, set[int]] = {}
     for place, gap in zip(at, gaps, strict=True):
         by_place.setdefault(place, set()).add(gap[0])
@@ -46,11 +49,11 @@ def period(found: Collection[int], steps: int) -> int | None:
     return every if whole and every > 1 else None
 
 
-def _place(places: Places, steps: HostSteps, gap: Gap) -> Place:
-    outer = places.outer
-    host, middle = places.known.trace.host, (gap[1] + gap[2]) // 2
-    first, after = np.searchsorted(host.start[outer], [int(steps.start[gap[0]]), middle]).tolist()
+def _place(rows: tuple[Int64, Int32], step_start: int, gap: Gap) -> Place:
+    """Return the place of a gap, by start and name of the thread's operators."""
+    start, name = rows
+    first, after = np.searchsorted(start, [step_start, (gap[1] + gap[2]) // 2]).tolist()
     if after <= first:
         return -1, 0
-    before = int(host.name[outer[after - 1]])
-    return before, int((host.name[outer[first:after]] == before).sum())
+    before = int(name[after - 1])
+    return before, int((name[first:after] == before).sum())

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from tracelock.analysis.intervals import EMPTY, Intervals, Mask, length, union
-from tracelock.analysis.mainthread import MainThread, Part, all_nodes
+from tracelock.analysis.mainthread import MainThread, Part
 from tracelock.analysis.names import matching
-from tracelock.analysis.needless import has_above, named, reach, steps_of, within, worst
-from tracelock.analysis.nesting import of_kinds
+from tracelock.analysis.needless import named, reach, steps_of, within, worst
+from tracelock.analysis.nesting import has_above, of_kinds
 from tracelock.analysis.on_device import device_ns
 from tracelock.analysis.places import longest
 from tracelock.analysis.recurrence import period
@@ -82,14 +82,14 @@ def _filled(parts: list[Int64]) -> list[Int64]:
 def _trains(main: MainThread) -> Mask:
     """Return which operators lie in a step that has a backward pass: without one, forward is all there is."""
     trains = np.zeros(len(main.steps), np.bool_)
-    nodes = all_nodes(main)
+    nodes = main.nodes
     trains[main.steps.of(main.places.known.trace.host.start[nodes])] = True
     return trains[main.step]
 
 
 def _after_backward(main: MainThread) -> Mask:
     """Return which operators begin after the last node of their step's backward pass."""
-    host, last, nodes = main.places.known.trace.host, np.zeros(len(main.steps), np.int64), all_nodes(main)
+    host, last, nodes = main.places.known.trace.host, np.zeros(len(main.steps), np.int64), main.nodes
     np.maximum.at(last, main.steps.of(host.start[nodes]), host.start[nodes] + host.duration[nodes])
     found: Mask = (last[main.step] > 0) & (main.start >= last[main.step])
     return found
@@ -125,7 +125,7 @@ def _how_often(main: MainThread, steps: Int64) -> tuple[int | None, float]:
 
 def _again(main: MainThread) -> Unused | None:
     """Return the nodes of the backward pass that ran before in the same step."""
-    host, nodes = main.places.known.trace.host, all_nodes(main)
+    host, nodes = main.places.known.trace.host, main.nodes
     nodes = nodes[host.sequence[nodes] >= 0]
     keys = np.stack((main.steps.of(host.start[nodes]), host.sequence[nodes], host.name[nodes]))
     _, first = np.unique(keys, axis=1, return_index=True) if len(nodes) else (None, np.empty(0, np.intp))
@@ -147,7 +147,7 @@ def _inside_nodes(main: MainThread, kind: UnusedKind, pattern: re.Pattern[str]) 
     rows = np.flatnonzero(wanted)
     rows = rows[steps_of(main, rows)]
     is_node = np.zeros(len(host), np.bool_)
-    is_node[all_nodes(main)] = True
+    is_node[main.nodes] = True
     if kind == "anomaly":
         rows = rows[is_node[np.maximum(known.tree.parent[rows], 0)] & (known.tree.parent[rows] >= 0)]
     else:
@@ -160,7 +160,7 @@ def _recomputed(main: MainThread, rows: Int64) -> Intervals:
     host = main.places.known.trace.host
     if not len(rows):
         return EMPTY
-    nodes = all_nodes(main)
+    nodes = main.nodes
     node = nodes[np.searchsorted(host.start[nodes], host.start[rows], side="right") - 1]
     _, first = np.unique(node, return_index=True)
     last = np.append(first[1:], len(node)) - 1

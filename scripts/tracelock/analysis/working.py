@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracelock.analysis.intervals import Intervals, length, union
-from tracelock.analysis.mainthread import MainThread, Part, all_nodes, main_thread
+from tracelock.analysis.mainthread import MainThread, Part, main_thread
 from tracelock.analysis.names import is_loading, matching
 from tracelock.analysis.needless import copies, double_us, loops, repeated
 from tracelock.analysis.places import Places
@@ -35,7 +35,7 @@ def work(known: Prepared) -> Work | None:
         loops=loops(main, found),
         copies=copies(main, found),
         unused=unused(main, found.spans),
-        trains=bool(len(all_nodes(main))),
+        trains=bool(len(main.nodes)),
         double_us=double[0],
         double_device_us=double[1],
         embedding_us=_embedding_us(main),

@@ -11,7 +11,7 @@ import tracelock
 from tracelock.bundle.origin import Origin, lock_files
 from tracelock.errors import TracelockError
 from tracelock.io import file_digest, read_json
-from tracelock.study.layout import ROOT
+from tracelock.study.place import ROOT
 
 Traces: TypeAlias = Literal["none", "main", "all"]
 TRACE_ENDINGS = (".json.gz",)

@@ -12,8 +12,8 @@ from tracelock.bundle.code import first_files, own_code
 from tracelock.envs.catalog import environments
 from tracelock.errors import Problem, TracelockError, nearest
 from tracelock.io import file_digest, read_json
-from tracelock.study.layout import ROOT
 from tracelock.study.load import load_plan
+from tracelock.study.place import ROOT
 from tracelock.study.plan import plan_document
 
 _LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "COPYING", "CITATION.cff")

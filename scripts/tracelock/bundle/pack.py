@@ -24,7 +24,7 @@ from tracelock.io import file_digest, read_json, schema, stable_json
 from tracelock.report.figures import write_figures
 from tracelock.study import comparison as comparison_document
 from tracelock.study.compare import compare
-from tracelock.study.layout import ROOT
+from tracelock.study.place import ROOT
 from tracelock.study.tables import write_tables
 
 KIND = "bundle"

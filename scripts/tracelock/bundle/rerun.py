@@ -20,7 +20,7 @@ from tracelock.envs.manifest import Manifest, read_snapshot, snapshot_content
 from tracelock.envs.restore import restore
 from tracelock.errors import EXIT_FAILED, Problem, TracelockError
 from tracelock.io import file_digest, write_text
-from tracelock.study.layout import ROOT, SCRIPTS
+from tracelock.study.place import ROOT, SCRIPTS
 from tracelock.study.source import read_yaml
 
 _OURS = ("pip", "setuptools", "tracelock")  # what a venv has beside its lock, and we ourselves

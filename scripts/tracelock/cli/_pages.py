@@ -12,8 +12,8 @@ from tracelock.diagnosis.reference import limits_as_markdown, rules_as_markdown
 from tracelock.runner.protocol import SECTIONS
 from tracelock.runner.settings import STANDARD, as_markdown
 from tracelock.runner.workloads.tables import IMAGES, MLP, TRANSFORMER
-from tracelock.study.layout import ROOT
 from tracelock.study.model import Remedies, Study
+from tracelock.study.place import ROOT
 from tracelock.study.shape import SCHEMA_FILE
 from tracelock.study.tables import document_tables
 

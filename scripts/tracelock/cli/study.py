@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
         from tracelock.report.summary import print_summary
         from tracelock.runner.process import Stopped, stoppable
         from tracelock.study.drive import RESUME, run_study
-        from tracelock.study.layout import ROOT
+        from tracelock.study.place import ROOT
 
         console = Console(highlight=False, soft_wrap=True, quiet=quiet())
         if slurm and profile is None:

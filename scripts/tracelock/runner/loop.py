@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tracelock.runner.failure import EmptyLoaderError
-from tracelock.runner.outside.cores import Queue
+from tracelock.runner.outside.cores import Queue, in_us
 from tracelock.runner.protocol import Limits
 from tracelock.runner.workload import Workload, count_samples, label
 
@@ -121,8 +121,7 @@ class Steps:
 
     def queued_us(self) -> list[float] | None:
         """Return `queued_ns` in µs, or None if it is not known of a step."""
-        known = [value / 1000 for value in self.queued_ns if value is not None]
-        return known if len(known) == len(self.queued_ns) else None
+        return in_us(self.queued_ns)
 
     def device_us(self) -> list[float] | None:
         """Return the time between the device's own marks around each step, in µs, or None without a GPU."""

@@ -17,6 +17,7 @@ from tracelock.runner.job import SHARED_NODE, job_facts
 from tracelock.runner.lease import core_text
 from tracelock.runner.loop import Steps
 from tracelock.runner.measure import Measurement, Prepared
+from tracelock.runner.outside.cores import NOT_TOLD
 from tracelock.runner.process import affinity, cpu_name, usable_cores
 from tracelock.runner.sampler import INTERVAL_S
 from tracelock.runner.spec import Spec
@@ -24,7 +25,6 @@ from tracelock.runner.window import Window
 
 SAMPLES = "samples.csv"
 _NO_GPU = "the run had no GPU"
-_NO_QUEUE = "this system does not tell how long a thread waits for a core"
 _NO_CHECK = "the run was made without the check of a study's environment, or it has no lock"
 
 
@@ -160,8 +160,8 @@ def _unknown(document: dict[str, Any], device: str) -> dict[str, str]:
         "environment_check.locked": _NO_CHECK,
         "environment_check.unlocked": _NO_CHECK,
         "timed.device_step_us": _NO_GPU,
-        "timed.queued_us": _NO_QUEUE,
-        "profiled.queued_us": _NO_QUEUE if document["profiled"]["steps"] else no_step,
+        "timed.queued_us": NOT_TOLD,
+        "profiled.queued_us": NOT_TOLD if document["profiled"]["steps"] else no_step,
         "timed.samples": "the batches show no first dimension to count; give the Workload a function `samples`",
         "timed.throughput_per_s": "the samples in a batch are not known",
         "timed.loss": "the workload's step returns no loss",

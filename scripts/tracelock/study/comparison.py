@@ -6,9 +6,11 @@ A case is a variant in one environment. The columns of the tables are documented
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -191,6 +193,17 @@ class KernelRow:
     tensor_cores: bool | None
 
 
+RowT = TypeVar("RowT", OperatorRow, KernelRow)
+
+
+def _by_case(rows: Iterable[RowT]) -> dict[tuple[str, str], list[RowT]]:
+    """Return the rows of each case, in their order: a page of many variants asks for all of them."""
+    found: dict[tuple[str, str], list[RowT]] = {}
+    for row in rows:
+        found.setdefault((row.environment, row.variant), []).append(row)
+    return found
+
+
 @dataclass(frozen=True)
 class Answer:
     """The study's answer for one environment: what is slow, what to change, what it brings."""
@@ -247,11 +260,19 @@ class Comparison:
 
     def operators_of(self, case: Case) -> list[OperatorRow]:
         """Return the operators of a case, those with most time of their own first."""
-        return [row for row in self.operators if (row.environment, row.variant) == case.key]
+        return self._operators_by_case.get(case.key, [])
 
     def kernels_of(self, case: Case) -> list[KernelRow]:
         """Return the kernels of a case, those with most time first."""
-        return [row for row in self.kernels if (row.environment, row.variant) == case.key]
+        return self._kernels_by_case.get(case.key, [])
+
+    @cached_property
+    def _operators_by_case(self) -> dict[tuple[str, str], list[OperatorRow]]:
+        return _by_case(self.operators)
+
+    @cached_property
+    def _kernels_by_case(self) -> dict[tuple[str, str], list[KernelRow]]:
+        return _by_case(self.kernels)
 
     def disturbed(self) -> list[RunRow]:
         """Return the runs that did not have the machine to themselves, by its samples or by how long they took."""

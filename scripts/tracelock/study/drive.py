@@ -24,9 +24,10 @@ from tracelock.runner.fingerprint import fingerprint
 from tracelock.runner.orphans import end_with
 from tracelock.runner.run import NOTICES_VARIABLE
 from tracelock.study.failures import failure_report
-from tracelock.study.layout import IN_CHECKOUT, ROOT, Layout
+from tracelock.study.layout import Layout
 from tracelock.study.load import load_plan, workflow_environments
 from tracelock.study.lock import await_study
+from tracelock.study.place import IN_CHECKOUT, ROOT
 from tracelock.study.progress import end_tree, follow
 from tracelock.study.show import show_plan
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tracelock.study.place import IN_CHECKOUT, PACKAGE, ROOT, SCRIPTS
+from tracelock.study.place import PACKAGE, SCRIPTS
 from tracelock.study.plan import Plan
-
-__all__ = ["IN_CHECKOUT", "PACKAGE", "ROOT", "SCRIPTS", "Layout", "code_digest", "priority_in"]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from tracelock.analysis.model import Breakdown, IdleCauses
-from tracelock.analysis.parts import IDLE, STEP, Part
+from tracelock.analysis.parts import IDLE, STEP, Labelled
 from tracelock.report.figures import breakdown, device
 from tracelock.report.figures._stack import drawn
 from tracelock.report.style import GREY, Look
@@ -30,4 +30,4 @@ def test_the_figures_draw_every_part() -> None:
 
 def test_a_part_without_a_look_stops_a_figure_instead_of_vanishing_from_it() -> None:
     with pytest.raises(KeyError, match="no look for ninth"):
-        drawn((*STEP, Part("ninth", "ninth", "ninth")), {part.key: Look(GREY) for part in STEP})
+        drawn((*STEP, Labelled("ninth", "ninth", "ninth")), {part.key: Look(GREY) for part in STEP})

@@ -22,6 +22,7 @@ from tracelock.faults.composed.job import MAKERS, Job
 from tracelock.faults.composed.mutations import BY_NAME
 from tracelock.faults.composed.plan import Plan, draw
 from tracelock.io import schema, write_json
+from tracelock.runner.outside.cores import in_us
 
 LEAST_ROUNDS, MOST_ROUNDS = 6, 24
 BUDGET_S = 8.0  # for all rounds of all variants
@@ -139,12 +140,6 @@ def record(job: Job, plan: Plan, folder: Path, recordings: int = RECORDINGS) -> 
     if best is None:
         raise ValueError("no recording was asked for")
     return best
-
-
-def in_us(times: Sequence[int | None]) -> list[float] | None:
-    """Return nanoseconds as microseconds, None if one is not known."""
-    known = [each / 1000 for each in times if each is not None]
-    return known if len(known) == len(times) else None
 
 
 def _profile(job: Job, plan: Plan, path: Path) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from tracelock.analysis.parts import Part
+from tracelock.analysis.parts import Labelled
 from tracelock.report import style
 from tracelock.report.figures._layout import text_width
 from tracelock.report.style import Look
@@ -19,7 +19,7 @@ LEGEND_LINE = 0.19  # inches
 _HANDLE = 0.42
 
 
-def drawn(parts: Sequence[Part], looks: Mapping[str, Look]) -> dict[str, str]:
+def drawn(parts: Sequence[Labelled], looks: Mapping[str, Look]) -> dict[str, str]:
     """Return key → words of `parts` in the order in which a figure draws them.
 
     Raises

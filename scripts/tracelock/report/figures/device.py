@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from matplotlib.figure import Figure
 
-from tracelock.analysis.parts import IDLE, Part
+from tracelock.analysis.parts import IDLE, Labelled
 from tracelock.report.figures._bars import Bars, draw_bars
 from tracelock.report.figures._frame import empty, unlocked_note
 from tracelock.report.figures._layout import measured_lines
@@ -27,7 +27,7 @@ LOOKS = {
     "unattributed": Look(GREY),
     "idle": Look(YELLOW, "++"),
 }
-PARTS = drawn((Part("busy", "busy", "busy"), *IDLE, Part("idle", "idle", "idle")), LOOKS)
+PARTS = drawn((Labelled("busy", "busy", "busy"), *IDLE, Labelled("idle", "idle", "idle")), LOOKS)
 
 
 def caption(comparison: Comparison) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 
 from tracelock.io import digest, schema
 from tracelock.runner.command.watching import INTERVAL_S, Samples
+from tracelock.runner.outside.cores import NOT_TOLD
 from tracelock.runner.process import cpu_name, usable_cores
 
 SAMPLES, RUN, TRACE = "samples.csv", "run.json", "trace.json.gz"
-_NO_QUEUE = "this system does not tell how long a thread waits for a core"
 _NO_GPU = "the script computed on no GPU"
 
 
@@ -223,8 +223,8 @@ def _unknown(document: Mapping[str, Any]) -> dict[str, str]:
         "environment_check.locked": "the script ran in its own environment, which nobody checked",
         "environment_check.unlocked": "the script ran in its own environment, which nobody checked",
         "timed.device_step_us": _NO_GPU,
-        "timed.queued_us": _NO_QUEUE,
-        "profiled.queued_us": _NO_QUEUE if document["profiled"]["steps"] else no_step,
+        "timed.queued_us": NOT_TOLD,
+        "profiled.queued_us": NOT_TOLD if document["profiled"]["steps"] else no_step,
         "timed.samples": "no DataLoader was read, or its batches show no first dimension",
         "timed.throughput_per_s": "the samples in a batch are not known",
         "timed.loss": "losses are kept of the first backward passes alone: script.losses",

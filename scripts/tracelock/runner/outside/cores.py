@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 
 PATH = "/proc/thread-self/schedstat"  # ns on a core, ns ready to run without one, times on a core
+
+
+NOT_TOLD = "this system does not tell how long a thread waits for a core"
+
+
+def in_us(times: Sequence[int | None]) -> list[float] | None:
+    """Return nanoseconds as microseconds, None where one is not known."""
+    known = [each / 1000 for each in times if each is not None]
+    return known if len(known) == len(times) else None
 
 
 class Queue:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import ranks, settings
+from .cores import in_us
 from .losses import first_losses
 from .tally import Step
 
@@ -156,18 +157,12 @@ def _series(steps: list[Step]) -> dict[str, Any]:
         "steps": len(steps),
         "step_us": [step.length / 1000 for step in steps],
         "loading_us": [(step.loading + step.starting) / 1000 for step in steps],
-        "queued_us": _queued(steps),
+        "queued_us": in_us([step.queued for step in steps]),
         "epoch_starts": [number for number, step in enumerate(steps) if step.starting],
         "samples": [step.samples for step in steps],
         "batches": [{str(loader): count for loader, count in step.batches.items()} for step in steps],
         "skipped": [number for number, step in enumerate(steps) if step.skipped],
     }
-
-
-def _queued(steps: list[Step]) -> list[float] | None:
-    """Return how long each step waited for a core, or None if it is not known of one."""
-    known = [step.queued / 1000 for step in steps if step.queued is not None]
-    return known if len(known) == len(steps) else None
 
 
 def _device_us(director: Any) -> list[float] | None:
@@ -190,7 +185,7 @@ def _window(session: Session) -> dict[str, Any]:
         "first": first,
         "step_us": [step.length / 1000 for step in steps],
         "loading_us": [(step.loading + step.starting) / 1000 for step in steps],
-        "queued_us": _queued(steps),
+        "queued_us": in_us([step.queued for step in steps]),
         "before_forward_us": before,
         "trace": director.trace,
         "began_s": window.began,
