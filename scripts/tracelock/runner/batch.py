@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from tracelock.io import read_json, schema, write_json, write_text
 from tracelock.runner.attempt import RECORD
 from tracelock.runner.failure import EMPTY_LOADER, EXIT, FAILURE, USER_CODE
 from tracelock.runner.job import job_facts
+from tracelock.runner.orphans import end_with
 from tracelock.runner.process import Stopped, stoppable
 
 # Trying again changes nothing.
@@ -154,8 +156,13 @@ def _failed_for_certain(folder: Path) -> bool:
 
 
 def _run(command: Sequence[str]) -> int:
-    """Return a program's exit code; a signal to this process ends the program, too."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    """Return a program's exit code; a signal to this process ends the program, and so does its own end.
+
+    A batch system that kills a job may find this process after it has started the next run: that would live on, beside
+    the job that makes it again.
+    """
+    parent = os.getpid()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=lambda: end_with(parent, signal.SIGTERM))
     try:
         return process.wait()
     except Stopped:

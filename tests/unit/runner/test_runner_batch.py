@@ -14,6 +14,7 @@ import pytest
 
 from tracelock.errors import TracelockError
 from tracelock.io import schema
+from tracelock.runner import identity
 from tracelock.runner.batch import Batch, work_through
 
 # Stands for run_workload.py: writes run.json, or does what a file beside the plan says of its variant.
@@ -168,3 +169,15 @@ def test_a_signal_ends_the_run_in_progress_too(study: Path) -> None:
     assert job.wait(60) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(int((study / "here").read_text()), 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux tells a child that its parent has ended")
+def test_a_run_ends_with_a_batch_that_is_killed(study: Path) -> None:
+    say(study, "a", f"open({str(study / 'here')!r}, 'w').write(str(__import__('os').getpid()))\ntime.sleep(600)")
+    job = start(study)
+    until(lambda: (study / "here").exists() and (study / "here").read_text())
+    run = int((study / "here").read_text())
+    job.kill()
+    job.wait()
+    until(lambda: identity.start_ticks(run) is None)
+    assert made(study) == {("a", 1): 1, ("b", 1): 0, ("a", 2): 0, ("b", 2): 0}
