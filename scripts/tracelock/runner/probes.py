@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Value = float | int | str | None
 
@@ -22,6 +22,14 @@ HOST_COLUMNS = (
     "cpu_mhz",  # mean over the cores
     "load_1m",
 )
+
+
+class _Usage(NamedTuple):
+    """What one process has used since it started."""
+
+    process: tuple[int, float]  # its pid, which another may get later, and when it started
+    spent: float  # CPU seconds
+    rss: int  # resident bytes
 
 
 class Probe(Protocol):
@@ -91,19 +99,18 @@ class PsutilProbe:
         self._pid = os.getpid() if pid is None else pid
         self._self: Any = None
         self._known: dict[int, Any] = {}
-        self._meter = _CpuMeter(pid)
+        self._meter = _CpuMeter(self._usages())
         self._cores = _CoreMeter(*self._ticks())
 
     def read(self) -> list[Value]:
         """Return one sample."""
-        tree = [*self._root(), *self._children()]
-        usage = [found for process in tree if (found := self._usage(process))]
+        usages = self._usages()
         frequency = self._psutil.cpu_freq()
         return [
             self._cores.percent(*self._ticks()),
-            self._meter.percent({process: seconds for process, seconds, _ in usage}),
-            usage[0][2] if usage else None,
-            " ".join(str(rss) for _, _, rss in usage[1:]),
+            self._meter.percent(usages),
+            usages[0].rss if usages else None,
+            " ".join(str(usage.rss) for usage in usages[1:]),
             float(frequency.current) if frequency is not None else None,
             os.getloadavg()[0],
         ]
@@ -141,11 +148,15 @@ class PsutilProbe:
         spent = sum(value for name, value in times.items() if not name.startswith("guest"))  # those are in user, too
         return spent - times["idle"] - times.get("iowait", 0.0), spent
 
-    def _usage(self, process: Any) -> tuple[int, float, int] | None:
-        """Return (pid, CPU seconds, resident bytes) of a process, or None if it has ended."""
+    def _usages(self) -> list[_Usage]:
+        """Return what the process and those below it have used, the process first; what has ended is left out."""
+        return [found for process in (*self._root(), *self._children()) if (found := self._usage(process))]
+
+    def _usage(self, process: Any) -> _Usage | None:
         try:
             times = process.cpu_times()
-            return process.pid, times.user + times.system, process.memory_info().rss
+            known = process.pid, process.create_time()
+            return _Usage(known, times.user + times.system, process.memory_info().rss)
         except self._psutil.Error:
             return None
 
@@ -159,21 +170,17 @@ class ProcProbe:
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._pid = os.getpid() if pid is None else pid
-        self._meter = _CpuMeter(pid)
+        self._meter = _CpuMeter(self._usages())
         self._cores = _CoreMeter(*self._ticks())
 
     def read(self) -> list[Value]:
         """Return one sample."""
-        try:
-            pids = [self._pid, *descendants(self._pid)]
-        except OSError:
-            pids = [self._pid]
-        usage = [found for pid in pids if (found := self._usage(pid))]
+        usages = self._usages()
         return [
             self._cores.percent(*self._ticks()),
-            self._meter.percent({pid: seconds for pid, seconds, _ in usage}) if usage else None,
-            usage[0][2] if usage else None,
-            " ".join(str(rss) for _, _, rss in usage[1:]),
+            self._meter.percent(usages),
+            usages[0].rss if usages else None,
+            " ".join(str(usage.rss) for usage in usages[1:]),
             _proc_mhz(),
             os.getloadavg()[0],
         ]
@@ -181,14 +188,22 @@ class ProcProbe:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _usage(self, pid: int) -> tuple[int, float, int] | None:
-        """Return (pid, CPU seconds, resident bytes) of a process, or None if it has ended."""
+    def _usages(self) -> list[_Usage]:
+        """Return what the process and those below it have used, the process first; what has ended is left out."""
+        try:
+            pids = [self._pid, *descendants(self._pid)]
+        except OSError:
+            pids = [self._pid]
+        return [found for pid in pids if (found := self._usage(pid))]
+
+    def _usage(self, pid: int) -> _Usage | None:
         try:
             # The name in parentheses may hold spaces; fields are counted from behind it (proc(5)).
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return None
-        return pid, (int(fields[11]) + int(fields[12])) / self._tick, int(fields[21]) * self._page
+        spent = (int(fields[11]) + int(fields[12])) / self._tick
+        return _Usage((pid, float(fields[19])), spent, int(fields[21]) * self._page)
 
     def _ticks(self) -> tuple[int, int]:
         """Return (busy, all) ticks of the machine's cores since it started, or zeros."""
@@ -213,22 +228,22 @@ class _CoreMeter:
 
 
 class _CpuMeter:
-    """Turns the CPU seconds of a changing set of processes into a percentage since the previous call."""
+    """Turns the CPU seconds of a changing set of processes into a percentage since the previous call.
 
-    def __init__(self, pid: int | None = None) -> None:
-        # Of another process nothing is known before its first sample.
-        self._before: dict[int, float] | None = {os.getpid(): sum(os.times()[:2])} if pid is None else None
+    What a process used before the meter was made is not counted, nor is it where a process was missed by one sample.
+    """
+
+    def __init__(self, usages: list[_Usage]) -> None:
+        self._spent = {usage.process: usage.spent for usage in usages}
         self._at = time.monotonic()
 
-    def percent(self, seconds: dict[int, float]) -> float | None:
-        """Return the CPU time of all processes by the time that passed; 100 is one core."""
+    def percent(self, usages: list[_Usage]) -> float | None:
+        """Return the CPU time of all processes by the time that passed, 100 is one core; None where none is known."""
         now = time.monotonic()
         passed, self._at = now - self._at, now
-        before, self._before = self._before, seconds
-        if before is None:
-            return None
-        used = sum(max(0.0, spent - before.get(pid, 0.0)) for pid, spent in seconds.items())
-        return round(100 * used / passed, 1) if passed > 0 else None
+        used = sum(max(0.0, usage.spent - self._spent.get(usage.process, 0.0)) for usage in usages)
+        self._spent.update((usage.process, usage.spent) for usage in usages)
+        return round(100 * used / passed, 1) if usages and passed > 0 else None
 
 
 def _proc_mhz() -> float | None:

@@ -37,7 +37,7 @@ def family() -> Any:
 @linux
 def test_psutil_and_proc_tell_the_same(family: subprocess.Popen[bytes]) -> None:
     pytest.importorskip("psutil")
-    both = [PsutilProbe(), ProcProbe()]
+    both = [PsutilProbe(), ProcProbe()]  # counted in ticks of 10 ms each process; what other tests left may work on
     ended = time.monotonic() + 0.4
     while time.monotonic() < ended:
         pass
@@ -50,6 +50,49 @@ def test_psutil_and_proc_tell_the_same(family: subprocess.Popen[bytes]) -> None:
     assert readings[0]["cpu_percent"] == pytest.approx(readings[1]["cpu_percent"], abs=15)
     assert readings[0]["process_cpu_percent"] == pytest.approx(readings[1]["process_cpu_percent"], abs=25)
     assert readings[0]["load_1m"] == readings[1]["load_1m"]
+
+
+@linux
+@pytest.mark.parametrize("probe", [PsutilProbe, ProcProbe])
+@pytest.mark.parametrize("asked", ["own", "other"])
+def test_what_was_used_before_the_probe_was_made_is_not_counted(probe: Any, asked: str) -> None:
+    """A child that burnt seconds of CPU before the first sample once made thousands of percent of it."""
+    pytest.importorskip("psutil")
+    code = """
+import os, time
+while sum(os.times()[:2]) < 2: pass
+print(flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        made = probe() if asked == "own" else probe(process.pid)
+        time.sleep(0.2)
+        percent = made.read()[probe.columns.index("process_cpu_percent")]
+        process.communicate("\n")
+    assert percent < 500  # 2 s in 0.2 s would be 1,000
+
+
+@linux
+@pytest.mark.parametrize("probe", [PsutilProbe, ProcProbe])
+def test_a_process_that_one_sample_missed_is_not_counted_from_its_start(
+    probe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psutil")
+    code = "import os, time\nwhile sum(os.times()[:2]) < 2: pass\nprint(flush=True)\ninput()"
+    column = probe.columns.index("process_cpu_percent")
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        made = probe()
+        with monkeypatch.context() as patched:
+            patched.setattr(probes, "descendants", lambda pid: [])
+            made.read()
+        time.sleep(0.2)
+        percent = made.read()[column]
+        process.communicate("\n")
+    assert percent < 500
 
 
 @linux
