@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tracelock.program import run_program
 from tracelock.study.run_analysis import analyze_run
+from tracelock.study.traces import after_analysis
 
 
 def main() -> None:
@@ -20,6 +21,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="the file to write")
     arguments = parser.parse_args()
     analyze_run(arguments.run, arguments.trace, arguments.thresholds, arguments.output)
+    if arguments.run:
+        after_analysis(arguments.run)
 
 
 if __name__ == "__main__":

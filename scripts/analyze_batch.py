@@ -9,6 +9,7 @@ from pathlib import Path
 from tracelock.io import read_json, schema, write_json
 from tracelock.program import run_program
 from tracelock.study.run_analysis import analyze_run
+from tracelock.study.traces import after_analysis
 
 
 def main() -> None:
@@ -23,6 +24,7 @@ def main() -> None:
     folders = [given.runs / batch["environment"] / run["variant"] / str(run["repeat"]) for run in batch["runs"]]
     for folder in folders:
         analyze_run(folder / "run.json", None, given.thresholds, folder / "analysis.json")
+        after_analysis(folder / "run.json")
     write_json(given.output, {"schema": schema("analysed"), "runs": len(folders)})
 
 

@@ -14,6 +14,9 @@ OWN_LOCK = str(
 MOST_WAVES = 8
 RUN = f"{BASE}/{{stage}}/{{environment}}/{{variant}}"
 MARK = {"run.json": "done", "analysis.json": "analysed"}
+REMEDIES = [f"{BASE}/remedies.json"] if PLAN.study.remedies.test else []
+# A study that keeps everything needs no job for it.
+KEEPS_ALL = (PLAN.study.keep_traces, PLAN.study.max_total_gb) == ("all", None)
 TABLES = [
     f"{BASE}/tables/{name}.csv"
     for name in ("runs", "variants", "comparisons", "operators", "findings")

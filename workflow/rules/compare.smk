@@ -12,7 +12,8 @@ rule compare:
         runs=lambda wildcards: all_runs("run.json"),
         analyses=lambda wildcards: all_runs("analysis.json"),
         checks=LAYOUT.environments("check.json"),
-        remedies=[f"{BASE}/remedies.json"] if PLAN.study.remedies.test else [],
+        remedies=REMEDIES,
+        traces=[] if KEEPS_ALL else [f"{BASE}/traces.json"],
     output:
         comparison=f"{BASE}/comparison.json",
         tables=[

@@ -34,6 +34,13 @@ workload: [workloads.md](workloads.md).
 ones, each a change of the baseline. Settings without effect beside the others (workers kept alive where there are none)
 do not make a second variant. **Order.** Every variant is measured once before any is measured twice, in an order
 shuffled by `seed`. **Thresholds** are those of [diagnosis.md](diagnosis.md).
+
+**Traces** take most of the room. With `keep_traces: failed` or `none` each goes as soon as it was analysed. With
+`best`, or over `max_total_gb`, they go while the study runs, too: never more than about a hundred wait for the
+choice, and the sum stays below the limit but for traces that were not analysed yet. Over the limit stay, in this
+order: those of runs without an analysis, the best, runs that were disturbed or cut, one of each variant. `run.json`
+of a run whose trace went says so (`profiled.freed`, `unknown`), `traces.json` lists all, summary and report count
+them. What was found in a trace stays: a later analysis diagnoses the kept figures anew.
 """
 
 

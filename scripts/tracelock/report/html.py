@@ -18,6 +18,7 @@ from tracelock.report import style, text
 from tracelock.report.answer import answer_parts, headline
 from tracelock.report.ask import script, study_data
 from tracelock.report.figures import load, page_names, render
+from tracelock.report.kept import is_gone, traces_text
 from tracelock.report.path import BestPath, best_path
 from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
@@ -94,6 +95,8 @@ def render_report(
         change_rows=change_rows,
         baseline_settings=next((case.settings for case in comparison.cases if case.baseline), {}),
         overhead=_overhead(comparison),
+        traces=traces_text(comparison),
+        is_gone=is_gone,
         notes=_notes(comparison),
         css=Markup("".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in _STYLES)),  # noqa: S704  our own
         script=Markup(code),  # noqa: S704  our own

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tracelock.report.answer import headline
+from tracelock.report.kept import traces_text
 from tracelock.report.text import UNKNOWN, UNLOCKED, mark, percent, rate, ratio, ratio_interval, shorten, time
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
@@ -150,4 +151,6 @@ def _notes(comparison: Comparison) -> list[str]:
     for lost in comparison.missing:
         log = f"; log: {lost.log}" if lost.log else ""
         notes.append(f"missing: {lost.environment}/{lost.variant}/{lost.repeat}: {lost.reason}{log}")
+    kept = traces_text(comparison)
+    notes += [f"traces: {kept}"] if kept else []
     return notes

@@ -51,6 +51,8 @@ class Study:
     precision: str | None = None  # "3 %": how narrow the interval of each ratio is to become
     max_repeats: int = 10  # of a variant, where `precision` asks for more
     repeat_disturbed: bool = True
+    keep_traces: Literal["all", "best", "failed", "none"] = "all"
+    max_total_gb: float | None = None  # of all traces that are kept, in GB of 10^9 bytes
     expected_run_s: float | None = None
     thresholds: Settings = field(default_factory=dict)
     remedies: Remedies = Remedies()

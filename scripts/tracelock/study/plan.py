@@ -153,6 +153,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "allow_unlocked": study.allow_unlocked,
         "expected_s": plan.expected_s,
     }
+    if (study.keep_traces, study.max_total_gb) != ("all", None):  # only then: plans that are there stay as they are
+        body["traces"] = {"keep": study.keep_traces, "max_total_gb": study.max_total_gb}
     return {"schema": schema("plan"), "digest": digest(body), "study_file": study.file.name, **body}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tracelock.errors import Problem, TracelockError
 from tracelock.study.lock import await_study
+from tracelock.study.taken import PATTERNS, take_away
 
 KINDS = {
     "traces": "recorded traces; timelines and later analyses need them",
@@ -22,7 +23,7 @@ KINDS = {
     "cache": "columns of traces, made again when they are looked at",
 }
 _PATTERNS = {
-    "traces": ("**/trace.json.gz", "**/trace.json", "**/*.pt.trace.json", "**/*.pt.trace.json.gz"),
+    "traces": tuple(f"**/{pattern}" for pattern in PATTERNS),
     "logs": ("**/log.txt", "logs/*.txt"),
     "unfinished": ("**/.*.json", "**/.*.gz", "**/.*.csv", "**/.*.html"),
 }
@@ -40,6 +41,8 @@ class Room:
 
     def free(self) -> int:
         """Take the files away, and return how many bytes that freed; one that is gone already frees nothing."""
+        if self.kind == "traces":
+            return sum(take_away(file.parent, [file], "tracelock clean") for file in self.files)
         freed = 0
         for file in self.files:
             with contextlib.suppress(FileNotFoundError):

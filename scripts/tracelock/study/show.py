@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tracelock.runner.settings import STANDARD
 from tracelock.study.plan import Plan
+from tracelock.study.policy import policy_text
 from tracelock.study.variants import Variant, variant_id
 
 _FEW = 3
@@ -64,6 +65,7 @@ def _lines(plan: Plan, environments: tuple[str, ...]) -> list[str]:
         f"Environment  {', '.join(environments)}",
         f"Device       {device_text(study.device)}",
         f"Expected     {expected_text(plan)}",
+        f"Traces       {policy_text(study.keep_traces, study.max_total_gb)}",
     ]
 
 
