@@ -23,7 +23,8 @@ from tracelock.report.path import BestPath, best_path
 from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import overview, remedy_text, settings_text, value_text
+from tracelock.study.outcome import RunRow
+from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, overview, remedy_text, settings_text, value_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = ("report.css", "controls.css", "ask.css")
@@ -81,11 +82,15 @@ def render_report(
     )
     environment.filters |= _FILTERS
     code, code_hash = script()
+    lines = overview(comparison)
     return environment.get_template("report.html.j2").render(
         comparison=comparison,
         answers=[(one, headline(comparison, one), answer_parts(comparison, one)) for one in comparison.answers],
         paths=[best_path(comparison, one) for one in comparison.answers] or [BestPath((), "", None)],
-        lines=overview(comparison),
+        lines=chosen(lines),
+        most=SHOWN,
+        left_out=chosen_text(lines),
+        runs=_runs_of(comparison, chosen(lines)),
         figures=[_figure(comparison, name) for name in page_names(comparison)],
         memory=memory_source(comparison),
         factor_columns=_factor_columns(comparison),
@@ -141,6 +146,12 @@ def _factor_columns(comparison: Comparison) -> list[str]:
     """Return the settings that get a column of their own in the table of variants; none where they are too many."""
     longest = [max(len(value_text(case.factors[name])) for case in comparison.cases) for name in comparison.factors]
     return list(comparison.factors) if len(longest) <= 5 and max(longest, default=0) <= 14 else []
+
+
+def _runs_of(comparison: Comparison, lines: Sequence[Line]) -> list[RunRow]:
+    """Return the runs of the cases that the page shows."""
+    cases = {line.case.key for line in lines}
+    return [run for run in comparison.runs if (run.environment, run.variant) in cases]
 
 
 def _machines(folder: Path, comparison: Comparison) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from tracelock.report.kept import traces_text
 from tracelock.report.text import UNKNOWN, UNLOCKED, mark, percent, rate, ratio, ratio_interval, shorten, time
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import Line, overview, value_text
+from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, overview, value_text
 
 _COLORS = {"faster": "green", "slower": "red"}
 
@@ -36,7 +36,7 @@ def print_summary(folder: Path, console: Console | None = None, brief: bool = Fa
         _print_answers(found, console)
         console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
         return
-    lines = overview(found)
+    lines = chosen(overview(found))
     table = _table(found, lines, wide=True)
     unbounded = console.options.update(max_width=10_000)
     if console.measure(table, options=unbounded).maximum <= console.width:
@@ -49,8 +49,11 @@ def print_summary(folder: Path, console: Console | None = None, brief: bool = Fa
     _print_answers(found, console)
     for line in _remedies(found):
         console.print(escape(line))
-    for note in _notes(found):
+    notes = _notes(found)
+    for note in notes[:SHOWN]:
         console.print(escape(note))
+    if len(notes) > SHOWN:
+        console.print(f"and {len(notes) - SHOWN} more of this kind, in comparison.json")
     console.print(f"Report: {escape(str(folder / 'report.html'))}", soft_wrap=True)
 
 
@@ -141,7 +144,8 @@ def _remedies(comparison: Comparison) -> list[str]:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    notes = [comparison.method.few_runs] if comparison.method.few_runs else []
+    left_out = chosen_text(overview(comparison))
+    notes = [note for note in (left_out, comparison.method.few_runs) if note]
     for place in comparison.environments:
         if place.unlocked:
             notes.append(f"{UNLOCKED} UNLOCKED: {place.name} {place.note}.")

@@ -193,7 +193,7 @@ class KernelRow:
     tensor_cores: bool | None
 
 
-RowT = TypeVar("RowT", OperatorRow, KernelRow)
+RowT = TypeVar("RowT", OperatorRow, KernelRow, FindingRow)
 
 
 def _by_case(rows: Iterable[RowT]) -> dict[tuple[str, str], list[RowT]]:
@@ -256,7 +256,7 @@ class Comparison:
 
     def against_baseline(self, case: Case) -> ComparisonRow | None:
         """Return the comparison of `case` with the baseline of its environment; None for the baseline itself."""
-        return next((row for row in self.comparisons if row.within and row.key == case.key), None)
+        return self._against_by_case.get(case.key)
 
     def operators_of(self, case: Case) -> list[OperatorRow]:
         """Return the operators of a case, those with most time of their own first."""
@@ -280,8 +280,7 @@ class Comparison:
 
     def took_long(self, run: RunRow) -> bool:
         """Return whether a run took much longer than the two others or more of its case."""
-        count = next(case.runs for case in self.cases if case.key == (run.environment, run.variant))
-        return count > 2 and (run.relative or 0.0) > DISTURBED
+        return self._runs_of_case[run.environment, run.variant] > 2 and (run.relative or 0.0) > DISTURBED
 
     def disturbance(self, run: RunRow) -> str:
         """Return what is known of what disturbed a run."""
@@ -290,7 +289,19 @@ class Comparison:
 
     def findings_of(self, case: Case) -> list[FindingRow]:
         """Return the findings of a case, the main one first."""
-        return [row for row in self.findings if (row.environment, row.variant) == case.key]
+        return self._findings_by_case.get(case.key, [])
+
+    @cached_property
+    def _against_by_case(self) -> dict[tuple[str, str], ComparisonRow]:
+        return {row.key: row for row in reversed(self.comparisons) if row.within}
+
+    @cached_property
+    def _findings_by_case(self) -> dict[tuple[str, str], list[FindingRow]]:
+        return _by_case(self.findings)
+
+    @cached_property
+    def _runs_of_case(self) -> dict[tuple[str, str], int]:
+        return {case.key: case.runs for case in self.cases}
 
 
 def write(path: Path, comparison: Comparison) -> None:

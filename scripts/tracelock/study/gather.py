@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +41,14 @@ class Gathered:
 
     def of(self, environment: str, variant: str) -> list[Measured]:
         """Return the runs of one case, by repeat."""
-        found = [one for one in self.measured if (one.run.environment, one.run.variant) == (environment, variant)]
-        return sorted(found, key=lambda one: one.run.repeat)
+        return self._by_case.get((environment, variant), [])
+
+    @functools.cached_property
+    def _by_case(self) -> dict[tuple[str, str], list[Measured]]:
+        found: dict[tuple[str, str], list[Measured]] = {}
+        for one in sorted(self.measured, key=lambda one: one.run.repeat):
+            found.setdefault((one.run.environment, one.run.variant), []).append(one)
+        return found
 
     def planned(self, environment: str, variant: str) -> int:
         """Return how many runs of a case were to be made: those found and those missing."""

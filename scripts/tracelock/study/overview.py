@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tracelock.study.comparison import Case, Comparison, ComparisonRow, FindingRow, RemedyRow
+
+SHOWN = 40  # variants that a figure or a page shows; a person compares no more, and the tables hold all
+_SLOWEST = 5
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,32 @@ def overview(comparison: Comparison) -> list[Line]:
     return sorted(lines, key=lambda line: (order[line.case.environment], not line.case.baseline, _slowness(line)))
 
 
+def chosen(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines that a figure or page has room for: of each environment the baseline, fastest and slowest.
+
+    Parameters
+    ----------
+    lines
+        In the order of `overview`.
+    """
+    if len(lines) <= SHOWN:
+        return list(lines)
+    places = [list(group) for _, group in itertools.groupby(lines, key=lambda line: line.case.environment)]
+    each = max(SHOWN // len(places), _SLOWEST + 2)
+    return [line for group in places for line in (group if len(group) <= each else _ends(group, each))]
+
+
+def chosen_text(lines: Sequence[Line]) -> str | None:
+    """Return which of `lines` are `chosen` and where the others are, None where all are."""
+    shown = len(chosen(lines))
+    if shown == len(lines):
+        return None
+    return (
+        f"{shown} of {len(lines)} variants are shown: of each environment the baseline, the fastest and the "
+        f"{_SLOWEST} slowest. All are in tables/variants.csv."
+    )
+
+
 def settings_text(settings: Mapping[str, Any]) -> str:
     """Return settings as ``num_workers=4, pin_memory=True``."""
     return ", ".join(f"{name}={value_text(value)}" for name, value in settings.items())
@@ -54,6 +84,12 @@ def remedy_text(remedy: RemedyRow) -> str:
 def _line(comparison: Comparison, case: Case) -> Line:
     findings = comparison.findings_of(case)
     return Line(case, comparison.against_baseline(case), findings[0] if findings else None)
+
+
+def _ends(group: list[Line], size: int) -> list[Line]:
+    """Return the first lines of an environment, and its slowest ones that have runs."""
+    ran = [line for line in group if line.case.runs] or group
+    return ran if len(ran) <= size else [*ran[: size - _SLOWEST], *ran[-_SLOWEST:]]
 
 
 def _slowness(line: Line) -> float:

@@ -14,10 +14,20 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory
 
 from tracelock.report import style
-from tracelock.report.figures._layout import GAP, MARGIN, ROW, SIZE, Layout, make_layout, measured_lines, wrap
+from tracelock.report.figures._layout import (
+    GAP,
+    MARGIN,
+    ROW,
+    SIZE,
+    Layout,
+    all_lines,
+    make_layout,
+    measured_lines,
+    wrap,
+)
 from tracelock.report.text import mark
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import Line
+from tracelock.study.overview import Line, chosen_text
 
 _BESIDE = 6.0  # points
 
@@ -54,6 +64,8 @@ def rows_frame(
         Room for a legend between the titles and the rows.
     """
     lines = measured_lines(comparison)
+    left_out = chosen_text(all_lines(comparison))
+    notes = [*notes, left_out] if left_out else notes
     layout = make_layout(comparison, lines, width, [subtitle for _, subtitle in panels], notes, right, legend)
     figure = Figure(figsize=(width, layout.height))
     axes = [_panel(figure, layout, number, title) for number, (title, _) in enumerate(panels)]

@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 
 from tracelock.report.text import mark, shorten, shorten_all
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import Line, overview, value_text
+from tracelock.study.overview import Line, chosen, overview, value_text
 
 SIZE = 8.0  # points
 MARGIN = 0.08
@@ -101,9 +101,14 @@ class Layout:
         return self.left + column * (self.room + _BETWEEN), self.height - row * self.panel
 
 
-def measured_lines(comparison: Comparison) -> tuple[Line, ...]:
+def all_lines(comparison: Comparison) -> tuple[Line, ...]:
     """Return the lines of the cases that have runs, in the order of all figures and tables."""
     return tuple(line for line in overview(comparison) if line.case.runs)
+
+
+def measured_lines(comparison: Comparison) -> tuple[Line, ...]:
+    """Return those of `all_lines` that figures have rows for."""
+    return tuple(chosen(all_lines(comparison)))
 
 
 def make_layout(

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from tracelock.report import style
 from tracelock.report.figures._frame import empty, panels_frame, unlocked_note
-from tracelock.report.figures._layout import measured_lines, row_labels, wrapped
+from tracelock.report.figures._layout import all_lines, row_labels, wrapped
 from tracelock.report.text import byte_scale, time_scale
 from tracelock.study.comparison import Case, Comparison, MemoryCurve
 from tracelock.study.overview import Line
@@ -65,7 +65,7 @@ def draw(comparison: Comparison, width: float, notes: bool = True) -> Figure:
 
 
 def _known(comparison: Comparison) -> list[Line]:
-    return [line for line in measured_lines(comparison) if line.case.explained.memory]
+    return [line for line in all_lines(comparison) if line.case.explained.memory]
 
 
 def _chosen(comparison: Comparison) -> list[Line]:

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from tracelock.report import style
 from tracelock.report.figures._frame import empty, notes_below, titles, unlocked_note
-from tracelock.report.figures._layout import MARGIN, SIZE, measured_lines, wrap, wrapped
+from tracelock.report.figures._layout import MARGIN, SIZE, all_lines, wrap, wrapped
 from tracelock.report.text import digits, percent, plural, span
 from tracelock.study.comparison import Case, Comparison
 from tracelock.study.effects import metric
@@ -49,7 +49,7 @@ class Panel:
 
 def caption(comparison: Comparison) -> str:
     """Return what is drawn, with the number of runs."""
-    n = span(line.case.runs for line in measured_lines(comparison))
+    n = span(line.case.runs for line in all_lines(comparison))
     left = sum(panel.left for panel in panels(comparison))
     more = f" {plural(left, 'curve')} left out: the baseline's and the fastest are shown." if left else ""
     return (
@@ -131,7 +131,7 @@ def _scale(axes: Axes, panel: Panel) -> None:
 
 def _curves(comparison: Comparison, factor: str) -> Panel:
     found: dict[str, list[Case]] = {}
-    for line in measured_lines(comparison):
+    for line in all_lines(comparison):
         case = line.case
         value = case.factors.get(factor)
         if isinstance(value, bool) or not isinstance(value, int | float) or _rate(comparison, case) is None:
