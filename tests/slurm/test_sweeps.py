@@ -59,6 +59,30 @@ def test_a_job_out_of_memory_is_tried_again_with_more(sweep: Make) -> None:
     assert {run["cluster"]["id"] for run in runs} == {done["job"]["id"]}
 
 
+def test_a_job_over_its_time_is_tried_again_with_more_and_the_cause_is_told(sweep: Make) -> None:
+    study = sweep(pause_s=12, runs_per_job=4)
+    driver = study.start()
+    study.until(study.runs)
+    made = {path: path.read_bytes() for path in study.runs()[:1]}
+    (first,) = study.jobs("RUNNING")
+    asked = call("squeue", "-h", "-o", "%l", "-j", first)
+    call("scontrol", "update", f"jobid={first}", "endtime=now+1")  # SLURM looks at its clock every half minute
+    study.until(lambda: first not in study.jobs("RUNNING"), 60)
+    study.until(lambda: study.jobs("RUNNING"), 60)
+    (second,) = study.jobs("RUNNING")
+    assert minutes(call("squeue", "-h", "-o", "%l", "-j", second)) == 2 * minutes(asked)
+    assert f"job {first} failed (TIMEOUT: it was over its time limit)" in study.finish(driver)
+    runs = check(study, 4)
+    assert {run["cluster"]["id"] for run in runs} == {first, second}
+    assert all(path.read_bytes() == content for path, content in made.items())
+
+
+def minutes(limit: str) -> int:
+    """Return the minutes of SLURM's HH:MM:SS or MM:SS."""
+    parts = [int(part) for part in limit.split(":")]
+    return (60 * parts[0] if len(parts) == 3 else 0) + parts[-2]
+
+
 def test_a_cancelled_job_is_started_again_and_keeps_its_finished_runs(sweep: Make) -> None:
     study = sweep(pause_s=3, runs_per_job=4)
     driver = study.start()

@@ -177,7 +177,8 @@ def _execute(command: list[str], log: Path, layout: Layout, console: Console) ->
             preexec_fn=lambda: end_with(parent, signal.SIGTERM),
         )
         try:
-            board = follow(process, layout, console, notices, any(word in command for word in ("--keep-going", "-k")))
+            keep_going = any(word in command for word in ("--keep-going", "-k"))
+            board = follow(process, layout, console, notices, keep_going, log)
         except BaseException:
             end_tree(process)
             raise

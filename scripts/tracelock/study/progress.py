@@ -23,6 +23,7 @@ from tracelock.errors import TracelockError
 from tracelock.io import read_json
 from tracelock.runner.probes import descendants
 from tracelock.study.failures import failure_line, failure_of, stops_study
+from tracelock.study.job_news import job_failures
 from tracelock.study.layout import Layout
 
 _POLL_S = 0.3
@@ -115,7 +116,12 @@ class Notices:
 
 
 def follow(
-    process: subprocess.Popen[bytes], layout: Layout, console: Console, notices: Path, keep_going: bool
+    process: subprocess.Popen[bytes],
+    layout: Layout,
+    console: Console,
+    notices: Path,
+    keep_going: bool,
+    log: Path | None = None,
 ) -> Board:
     """Show progress until the process ends: a bar in a terminal, a line for each run elsewhere; failures at once.
 
@@ -125,8 +131,11 @@ def follow(
         A file to which runs write when they wait.
     keep_going
         Whether the study goes on when its first two runs fail in one way before their first step.
+    log
+        Snakemake's, in which jobs of a batch system fail.
     """
     board, waits = Board(layout), Notices(notices)
+    jobs = Notices(log) if log else None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("runs", total=len(board.waiting), completed=len(board.done))
@@ -139,7 +148,7 @@ def follow(
                 progress.update(task, description=escape(name))
                 if not console.is_terminal:
                     _say(console, f"run {len(board.done)}/{len(board.waiting)} done: {name}")
-            for line in [*board.bad_news(), *waits.new()]:
+            for line in [*board.bad_news(), *waits.new(), *job_failures(jobs.new() if jobs else ())]:
                 _say(console, line)
             progress.update(task, completed=len(board.done), total=len(board.waiting))
             if len(board.done) == len(board.waiting):
