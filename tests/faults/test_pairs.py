@@ -13,6 +13,7 @@ from faults.speaking import EASY, job
 
 from tracelock.cli import main
 from tracelock.faults import pairgrade
+from tracelock.faults import pairs as drawing
 from tracelock.faults.draw import WORTH
 from tracelock.faults.families import FAMILIES, Family
 from tracelock.faults.pairgrade import PairAnswer, answer_pair, calibration, grade_pairs, robustness
@@ -81,6 +82,35 @@ def test_faults_that_change_the_same_thing_are_no_pair() -> None:
     healthy = job()
     one, two = replace(healthy, clock=0.6), replace(healthy, clock=0.5)
     assert put_together((one, healthy), (two, one)) is None
+
+
+def test_a_pair_of_which_one_costs_too_little_is_given_up_before_the_other_is_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Job] = []
+
+    def sample(each: Job, timed: int) -> float:
+        asked.append(each)
+        return 100.0
+
+    monkeypatch.setattr(drawing, "sample_ns", sample)
+    monkeypatch.setattr(drawing, "ATTEMPTS", 3)
+    assert drawing.draw_pair(CASES[0].families, 1) is None
+    whole_and_first = 2
+    assert asked
+    assert len(asked) <= whole_and_first * (drawing.ATTEMPTS - 1)
+
+
+# The table of confidence in docs/measurements.md: places of pairs and seeds of development that are drawn quickly.
+
+QUICKLY = ((156, 30000), (188, 30000), (280, 30000), (128, 30000))
+
+
+def test_verdicts_called_high_are_right_in_full_and_in_poorer_recordings() -> None:
+    answers = [each for asked in QUICKLY for each in pairgrade.ask_pair(asked)]
+    high = calibration(answers)["high"]
+    assert (high["cases"] or 0) >= len(QUICKLY)
+    assert high["right"] == 1.0
 
 
 # Answers: a small sample, as the grading draws them.

@@ -62,9 +62,9 @@ def draw_pair(families: tuple[Family, Family], seed: int) -> DrawnPair | None:
         both = None if len(healthy.network.layers) > LAYERS else _both(random, families, healthy)
         if both is None:
             continue
-        if _are_worth(switched_off(seed, families, both[0], *both[1], timed=QUICK)):
-            drawn = switched_off(seed, families, both[0], *both[1])
-            if _are_worth(drawn):
+        if _worthwhile(seed, families, both, QUICK):
+            drawn = _worthwhile(seed, families, both, TIMED)
+            if drawn is not None:
                 return drawn
     return None
 
@@ -79,20 +79,35 @@ def switched_off(
     timed
         Steps of which the costs are taken.
     """
-    both, healed = sample_ns(job, timed), _changed(first, _difference(job, second))
+    both, healed = sample_ns(job, timed), _healthy(job, first, second)
     costs = (1 - sample_ns(first, timed) / both, 1 - sample_ns(second, timed) / both)
     return DrawnPair(seed, families, job, (first, second), costs, 1 - sample_ns(healed, timed) / both)
 
 
-def _are_worth(drawn: DrawnPair) -> bool:
-    """Return whether the larger is a main cause and the smaller worth a line, also when the larger is gone.
+def _worthwhile(
+    seed: int, families: tuple[Family, Family], both: tuple[Job, tuple[Job, Job]], timed: int
+) -> DrawnPair | None:
+    """Return the case with its costs, None where a fault costs too little, as soon as one does: most jobs are no case.
 
     A fault that costs nothing once the other is gone is a symptom of that. What costs no time costs none.
     """
-    told = list(zip(drawn.families, drawn.costs, strict=True))
-    worth = all(cost >= SECOND if family.costs else cost < HEALTHY for family, cost in told)
-    left = drawn.together - max(drawn.costs) >= LEFT or not all(family.costs for family, _ in told)
-    return max(drawn.costs) >= WORTH and worth and left
+    job, without = both
+    whole, costs = sample_ns(job, timed), []
+    for family, healed in zip(families, without, strict=True):
+        costs.append(1 - sample_ns(healed, timed) / whole)
+        if costs[-1] < SECOND if family.costs else costs[-1] >= HEALTHY:
+            return None
+    if max(costs) < WORTH:
+        return None
+    together = 1 - sample_ns(_healthy(job, *without), timed) / whole
+    if together - max(costs) < LEFT and all(family.costs for family in families):
+        return None
+    return DrawnPair(seed, families, job, without, (costs[0], costs[1]), together)
+
+
+def _healthy(job: Job, first: Job, second: Job) -> Job:
+    """Return the job without either fault."""
+    return _changed(first, _difference(job, second))
 
 
 def _both(random: Random, families: tuple[Family, Family], job: Job) -> tuple[Job, tuple[Job, Job]] | None:

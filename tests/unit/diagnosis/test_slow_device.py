@@ -94,6 +94,24 @@ def test_now_this_rank_and_now_that_is_uneven_work() -> None:
     assert codes(said([rank(number, turns(number)) for number in range(4)]))[0] == "rank-imbalance"
 
 
+LUCK: dict[str, tuple[float, ...]] = {  # times as long in each step: longest in six and seven of eight
+    "six of eight": (2.5, 1.05, 2.2, 0.6, 2.0, 1.1, 0.6, 2.4),
+    "seven of eight": (2.5, 1.04, 1.1, 2.2, 0.5, 1.05, 1.8, 1.06),
+}
+
+
+@pytest.mark.parametrize("times", LUCK.values(), ids=LUCK)
+def test_uneven_work_of_two_ranks_is_no_slow_device_by_luck(times: tuple[float, ...]) -> None:
+    found = said([equal(0), rank(1, lambda at, _: times[at])])
+    assert "slow-device" not in codes(found)
+    assert codes(found)
+
+
+def test_a_slow_device_need_not_be_as_slow_in_every_step() -> None:
+    found = said([equal(0), equal(1), rank(2, lambda at, _: 1.6 if at % 3 else 1.4)])
+    assert codes(found) == ["slow-device"]
+
+
 def test_equal_ranks_have_nothing_of_it() -> None:
     assert codes(said([*map(equal, range(4))])) == []
 

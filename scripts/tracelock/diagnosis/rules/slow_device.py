@@ -57,8 +57,9 @@ RULE = Rule(
     code="slow-device",
     needs="the traces of several ranks of one job, with the work of their devices",
     speaks="the ranks wait `min_gain` of their steps in collectives, and ranks (fewer than half) cause "
-    "`straggler_share` of that whose devices take 1.05 times as long or more, in three of four steps, for kernels of "
-    "the same name, grid and number; nearly all kernels have to be slower: a longer sample makes only some of them so",
+    "`straggler_share` of that whose devices take 1.05 times as long or more, in three of four steps and by about as "
+    "much in each, for kernels of the same name, grid and number; nearly all kernels have to be slower: a "
+    "longer sample makes only some of them so",
     remedies="code: look at that device's clocks, heat and neighbours",
     thresholds=("straggler_share", "min_gain"),
     examine=examine,
