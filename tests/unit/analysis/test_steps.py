@@ -66,6 +66,27 @@ def test_eight_tenths_of_the_work_are_enough() -> None:
     assert windows(make_trace([step(1, 0, 100), step(2, 100, 100), *calls], work)).complete.tolist() == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("operators", "complete"),
+    [
+        ((10, 10, 0), [True, True, False]),  # the profiler was stopped just after the last prof.step()
+        ((10, 10, 7), [True, True, False]),  # … or in the middle of a step
+        ((10, 10, 8), [True, True, True]),
+        ((20, 10, 20, 10), [True] * 4),  # steps of two kinds by turns: the last is like one of them
+        ((10, 0, 10), [True] * 3),  # only the last can be cut short
+        ((0, 0), [True, True]),
+        ((9, 9, 0), [True] * 3),  # too few to tell
+        ((15,), [True]),
+    ],
+)
+def test_the_last_step_of_a_cpu_trace_is_a_piece_where_it_has_fewer_operators_than_any(
+    operators: tuple[int, ...], complete: list[bool]
+) -> None:
+    rows = [step(number, 100 * number, 100) for number in range(len(operators))]
+    rows += [op("aten::mm", 100 * at + 5 * n, 4) for at, count in enumerate(operators) for n in range(count)]
+    assert windows(make_trace(rows)).complete.tolist() == complete
+
+
 def test_a_step_written_twice_counts_once() -> None:
     found = windows(make_trace([step(1, 0, 100), step(1, 0, 100), step(1, 10, 50), step(2, 100, 50)]))
     assert spans(found) == [(0, 100), (100, 150)]
