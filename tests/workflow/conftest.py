@@ -21,6 +21,7 @@ factors:
   num_workers: [0, 1]
 repeats: 2
 repeat_disturbed: false
+stacks: false
 timing: {warmup_steps: 1, steps: 4}
 profiler: {wait: 0, warmup: 1, active: 2}
 limits: {max_duration_s: 60}

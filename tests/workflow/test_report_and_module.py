@@ -20,6 +20,7 @@ workload: {build: "tracelock.runner.workloads.mlp:build", settings: {batch_size:
 baseline: {num_workers: 0}
 repeats: 1
 repeat_disturbed: false
+stacks: false
 device: cpu
 allow_unlocked: true
 timing: {warmup_steps: 1, steps: 4}

@@ -121,6 +121,17 @@ def planned_rounds():
     return numbers
 
 
+def stacks_runs(file):
+    """Return `file` of the recording with stacks, if one is made; on a cluster none is."""
+    if CLUSTER or not PLAN.study.stacks:
+        return []
+    plan = read_json(Path(checkpoints.stacks.get().output.plan), "plan")
+    return [
+        f"{BASE}/stacks/runs/{run['environment']}/{run['variant']}/{run['repeat']}/{file}"
+        for run in plan["runs"]
+    ]
+
+
 def remedy_runs(file):
     """Return `file` of every run of every round."""
     return [path for number in planned_rounds() for path in runs_of_round(number, file)]

@@ -11,6 +11,7 @@ rule compare:
         plan=f"{BASE}/plan.json",
         runs=lambda wildcards: all_runs("run.json"),
         analyses=lambda wildcards: all_runs("analysis.json"),
+        stacks=lambda wildcards: stacks_runs("analysis.json"),
         checks=LAYOUT.environments("check.json"),
         remedies=REMEDIES,
         traces=[] if KEEPS_ALL else [f"{BASE}/traces.json"],

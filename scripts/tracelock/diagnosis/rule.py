@@ -72,6 +72,8 @@ class Rule:
         Codes of causes whose symptoms this cause makes whatever the figures say: they are not reported beside it.
     always
         Whether it is worth a line even where it costs no time now.
+    stacks
+        Whether Python frames name the user's line that it comes from.
     """
 
     code: str
@@ -82,6 +84,7 @@ class Rule:
     examine: Examine
     explains: tuple[str, ...] = ()
     always: bool = False
+    stacks: bool = False
 
 
 @functools.cache

@@ -103,7 +103,8 @@ def _why(comparison: Comparison, answer: Answer) -> Part:
     if finding is None:
         return Part("Why", f"Unknown: {_unexplained(comparison, answer)}.")
     seen = f"seen in {finding.runs} of {finding.analysed} traces, confidence {finding.confidence}"
-    return Part("Why", f"{finding.title} ({seen}).", finding.evidence)
+    where = [f"recorded once more, with Python stacks: {finding.placed}"] if finding.placed else []
+    return Part("Why", f"{finding.title} ({seen}).", (*where, *finding.evidence))
 
 
 def _change(answer: Answer, path: BestPath) -> Part:

@@ -61,6 +61,8 @@ def _print_answers(found: Comparison, console: Console) -> None:
     for answer in found.answers:
         place = f"{answer.environment}: " if len(found.answers) > 1 else ""
         console.print(f"[bold]{escape(place + headline(found, answer))}[/bold]")
+        if answer.finding and answer.finding.placed:
+            console.print(escape(f"Recorded once more, with Python stacks: {answer.finding.placed}."))
 
 
 def _table(comparison: Comparison, lines: Sequence[Line], wide: bool) -> Table:

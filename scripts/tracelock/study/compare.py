@@ -31,6 +31,7 @@ from tracelock.study.nodes import across_nodes
 from tracelock.study.outcome import Environment, RunRow
 from tracelock.study.records import PlannedVariant, read_remedies
 from tracelock.study.variants import effective
+from tracelock.study.with_stacks import placed
 
 
 def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
@@ -52,7 +53,7 @@ def compare(folder: Path, min_effect: float = stats.MIN_EFFECT) -> Comparison:
     cases = [make_case(results, place, variant, factors) for place in places for variant in plan.variants]
     cases = [case for case in cases if case.planned]
     rows = _adjusted([row for case in cases for row in _comparisons(results, cases, case, min_effect)])
-    findings = [row for case in cases for row in _findings(results, cases, case, rows, min_effect)]
+    findings = [row for case in cases for row in _findings(folder, results, cases, case, rows, min_effect)]
     operators = [row for case in cases for row in operator_rows(results.of(*case.key), case)]
     by_name = {place.name: place for place in places}
     by_key = {case.key: case for case in cases}
@@ -151,12 +152,13 @@ def _adjusted(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 
 def _findings(
-    results: Gathered, cases: Sequence[Case], case: Case, rows: Sequence[ComparisonRow], min_effect: float
+    folder: Path, results: Gathered, cases: Sequence[Case], case: Case, rows: Sequence[ComparisonRow], min_effect: float
 ) -> Iterator[FindingRow]:
     """Yield the findings of a case; a remedy that a variant of the study applies comes with what it brought."""
     for row in finding_rows(results.of(*case.key), case):
         remedies = [_tested(results, cases, case, rows, remedy, min_effect) for remedy in row.remedies]
-        yield replace(row, remedies=tuple(remedies))
+        where = placed(folder, *case.key, row.code) if row.rank == 1 else None
+        yield replace(row, remedies=tuple(remedies), placed=where)
 
 
 def _tested(

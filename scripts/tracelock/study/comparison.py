@@ -57,6 +57,7 @@ class FindingRow:
     gain_at_most: float | None
     evidence: tuple[str, ...]
     remedies: tuple[RemedyRow, ...]
+    placed: str | None = None  # what a further recording with Python stacks says of it, with the user's lines
 
 
 @dataclass(frozen=True)

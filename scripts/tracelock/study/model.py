@@ -53,6 +53,7 @@ class Study:
     repeat_disturbed: bool = True
     keep_traces: Literal["all", "best", "failed", "none"] = "all"
     max_total_gb: float | None = None  # of all traces that are kept, in GB of 10^9 bytes
+    stacks: bool = True  # one recording more with Python stacks, where the main finding has no line of the user's
     expected_run_s: float | None = None
     thresholds: Settings = field(default_factory=dict)
     remedies: Remedies = Remedies()

@@ -11,6 +11,9 @@ from tracelock.io import digest, file_digest, schema, stable_json, write_text
 from tracelock.study.model import DEFAULT_ENVIRONMENT, Settings, Study
 from tracelock.study.variants import Dropped, Variant, expand
 
+# The keys of a spec that say where it belongs; all others determine what is measured.
+PLACE = ("schema", "digest", "experiment", "environment", "variant", "baseline")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -150,6 +153,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "precision": None if study.precision is None else float(study.precision.rstrip("% ")) / 100,
         "max_repeats": study.max_repeats,
         "repeat_disturbed": study.repeat_disturbed,
+        "stacks": study.stacks,
         "allow_unlocked": study.allow_unlocked,
         "expected_s": plan.expected_s,
     }

@@ -69,6 +69,7 @@ class Board:
         """Return what to call the runs that have been done since the last call."""
         self._add_rounds()
         self._add_more()
+        self._add_stacks()
         fresh = [path for path in self.waiting if path not in self.done and path.is_file()]
         self.done.update(fresh)
         return [self.waiting[path] for path in fresh]
@@ -86,14 +87,20 @@ class Board:
 
     def _add_rounds(self) -> None:
         for file in sorted(Path(self.layout.base).glob("rounds/*/plan.json")):
-            try:
-                plan = read_json(file, "plan")
-            except TracelockError:  # taken away at this moment, to be made again
-                continue
-            for run in plan["runs"]:
-                place = file.parent / "runs" / run["environment"] / run["variant"] / str(run["repeat"]) / "run.json"
-                name = f"remedy {file.parent.name}: {run['variant']} ({run['repeat']}/{plan['repeats']})"
-                self.waiting.setdefault(place, name)
+            self._add_plan(file, f"remedy {file.parent.name}: {{variant}} ({{repeat}}/{{repeats}})")
+
+    def _add_stacks(self) -> None:
+        self._add_plan(Path(self.layout.base, "stacks", "plan.json"), "with Python stacks, for lines: {variant}")
+
+    def _add_plan(self, file: Path, name: str) -> None:
+        """Wait for the runs of a plan that the study itself has made; `name` is filled with what each of them is."""
+        try:
+            plan = read_json(file, "plan")
+        except TracelockError:  # not there, or taken away at this moment, to be made again
+            return
+        for run in plan["runs"]:
+            place = file.parent / "runs" / run["environment"] / run["variant"] / str(run["repeat"]) / "run.json"
+            self.waiting.setdefault(place, name.format(**run, repeats=plan["repeats"]))
 
 
 class Notices:
@@ -144,10 +151,11 @@ def follow(
             ended = process.poll() is not None
             if not ended:
                 time.sleep(_POLL_S)
-            for name in board.news():
+            before, news = len(board.done), board.news()
+            for done, name in enumerate(news, before + 1):
                 progress.update(task, description=escape(name))
                 if not console.is_terminal:
-                    _say(console, f"run {len(board.done)}/{len(board.waiting)} done: {name}")
+                    _say(console, f"run {done}/{len(board.waiting)} done: {name}")
             for line in [*board.bad_news(), *waits.new(), *job_failures(jobs.new() if jobs else ())]:
                 _say(console, line)
             progress.update(task, completed=len(board.done), total=len(board.waiting))

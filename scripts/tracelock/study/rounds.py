@@ -22,10 +22,8 @@ from tracelock.runner.settings import table
 from tracelock.study.compare import compare
 from tracelock.study.comparison import Comparison
 from tracelock.study.gather import Gathered, gather
-from tracelock.study.plan import interleave, seal, write_if_changed
+from tracelock.study.plan import PLACE, interleave, seal, write_if_changed
 from tracelock.study.variants import effective, variant_id
-
-_PLACE = ("schema", "digest", "experiment", "environment", "variant", "baseline")
 
 
 @dataclass(frozen=True)
@@ -194,13 +192,13 @@ def _variants(
 
 
 def _entry(name: str, settings: dict[str, Any], origin: dict[str, Any]) -> dict[str, Any]:
-    measured = {key: value for key, value in origin.items() if key not in _PLACE} | {"settings": settings}
+    measured = {key: value for key, value in origin.items() if key not in PLACE} | {"settings": settings}
     return {"id": name, "settings": settings, "overrides": None, "digest": digest(measured)}
 
 
 def _write_specs(folder: Path, start: Start, variants: list[dict[str, Any]]) -> None:
     origin = read_json(_spec_file(start), "spec")
-    measured = {key: value for key, value in origin.items() if key not in _PLACE}
+    measured = {key: value for key, value in origin.items() if key not in PLACE}
     for variant in variants:
         place = {
             "experiment": origin["experiment"],

@@ -252,6 +252,7 @@ _FINDINGS = (
     _column("share_of_step", "", "part of the profiled step that the cause occupies, median over `runs`"),
     _column("gain_at_most", "", "part of the step that removing it can save at most, median over `runs`"),
     _column("evidence", "", "the facts that it rests on, from a typical run"),
+    _column("placed", "", "what a further recording with Python stacks says of it, with the user's lines"),
     Column(
         "remedies", "", "settings or advice, in the order of preference", lambda row: [_remedy(r) for r in row.remedies]
     ),

@@ -44,4 +44,5 @@ RULE = Rule(
     remedies="code: switch it off",
     thresholds=("min_gain",),
     examine=examine,
+    stacks=True,
 )

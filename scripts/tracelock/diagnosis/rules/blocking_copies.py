@@ -38,4 +38,5 @@ RULE = Rule(
     remedies="`non_blocking`; code: the same in the user's own copies",
     thresholds=("min_gain", "direct_gain"),
     examine=examine,
+    stacks=True,
 )

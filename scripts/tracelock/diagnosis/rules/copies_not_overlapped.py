@@ -37,4 +37,5 @@ RULE = Rule(
     remedies="code: copy the next batch on a stream of its own; send bytes, convert on the device",
     thresholds=("min_gain",),
     examine=examine,
+    stacks=True,
 )

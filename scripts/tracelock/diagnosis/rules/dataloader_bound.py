@@ -131,4 +131,5 @@ RULE = Rule(
     "`prefetch_factor`, `persistent_workers`; code: cheaper samples",
     thresholds=("dataloader_share", "critical_gain"),
     examine=examine,
+    stacks=True,
 )

@@ -73,4 +73,5 @@ RULE = Rule(
     remedies="code: a faster form of the operator, at the user's line",
     thresholds=("dominant_share", "dominant_calls", "min_gain"),
     examine=examine,
+    stacks=True,
 )

@@ -117,5 +117,6 @@ RULE = Rule(
     remedies="code: one call instead of the loop, at the user's line; `compile`",
     thresholds=("repeated_calls", "repeated_call_us", "min_gain"),
     examine=examine,
+    stacks=True,
     explains=("memory-sawtooth",),
 )

@@ -71,4 +71,5 @@ RULE = Rule(
     remedies="code: by the calls that are stuck: buffers, other processes, threads, swap",
     thresholds=("min_gain", "confident_steps"),
     examine=examine,
+    stacks=True,
 )

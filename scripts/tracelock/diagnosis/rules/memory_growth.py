@@ -102,4 +102,5 @@ RULE = Rule(
     remedies="code: let go of what is kept, named by the operator that allocated it",
     thresholds=("growing_steps", "growth_bytes", "growth_share"),
     examine=examine,
+    stacks=True,
 )

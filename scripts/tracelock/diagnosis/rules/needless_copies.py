@@ -81,4 +81,5 @@ RULE = Rule(
     remedies="code: fewer copies, by their kind, at the user's line",
     thresholds=("copies_share",),
     examine=examine,
+    stacks=True,
 )

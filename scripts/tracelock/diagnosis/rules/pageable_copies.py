@@ -51,4 +51,5 @@ RULE = Rule(
     remedies="`pin_memory` with `non_blocking`; code: the same for batches of classes of one's own",
     thresholds=("min_gain", "direct_gain"),
     examine=examine,
+    stacks=True,
 )

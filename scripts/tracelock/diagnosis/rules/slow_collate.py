@@ -80,5 +80,6 @@ RULE = Rule(
     remedies="code: one `torch.cat` or `torch.stack` for the batch; workers, as for loading",
     thresholds=("repeated_calls", "collate_call_us", "collate_share", "min_gain"),
     examine=examine,
+    stacks=True,
     explains=("dataloader-bound",),
 )

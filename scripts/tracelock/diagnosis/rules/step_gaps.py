@@ -153,4 +153,5 @@ RULE = Rule(
     remedies="code: less often, or beside the training, at the user's line; where none is recorded, how to record it",
     thresholds=("pause_share", "extra_work", "confident_steps"),
     examine=examine,
+    stacks=True,
 )

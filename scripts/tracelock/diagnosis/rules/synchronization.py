@@ -106,4 +106,5 @@ RULE = Rule(
     remedies="code, for each waiting operator, at the user's line",
     thresholds=("min_gain", "stall_share"),
     examine=examine,
+    stacks=True,
 )

@@ -97,4 +97,5 @@ RULE = Rule(
     remedies="code: by its kind, at the user's line",
     thresholds=("min_gain",),
     examine=examine,
+    stacks=True,
 )

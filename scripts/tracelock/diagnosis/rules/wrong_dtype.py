@@ -42,4 +42,5 @@ RULE = Rule(
     remedies="code: float32 where float64 comes in",
     thresholds=("min_gain",),
     examine=examine,
+    stacks=True,
 )
