@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tracelock.bundle import unpack as module
@@ -141,6 +141,7 @@ with zipfile.ZipFile(_GOOD, "w", zipfile.ZIP_DEFLATED) as _opened:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.lists(st.tuples(st.integers(0, len(_GOOD.getvalue()) - 1), st.integers(0, 255)), max_size=6))
+@example(changes=[(_GOOD.getvalue().rindex(b"c" + b"PK"), 0)])  # a name that is cut to nothing by a NUL
 def test_a_damaged_archive_is_refused_in_a_line_and_writes_nothing_elsewhere(changes, tmp_path: Path) -> None:
     data = bytearray(_GOOD.getvalue())
     for place, value in changes:

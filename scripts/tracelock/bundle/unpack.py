@@ -39,7 +39,7 @@ def unpack(archive: Path, target: Path) -> list[str]:
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            members = [member for member in opened.infolist() if not member.is_dir()]
+            members = [member for member in opened.infolist() if not _is_folder(member)]
             _refuse(archive, [*_problems(opened.infolist()), *_too_large(members, archive.stat().st_size)])
             target.mkdir(parents=True, exist_ok=True)
             _write(opened, members, archive, target)
@@ -95,9 +95,14 @@ def name_fault(name: str) -> str:
     return ""
 
 
+def _is_folder(member: zipfile.ZipInfo) -> bool:
+    """Return whether a member is a folder; zipfile's own test fails on an empty name."""
+    return member.filename.endswith("/")
+
+
 def _kind_fault(member: zipfile.ZipInfo) -> str:
     kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or ((kind == stat.S_IFDIR) != member.is_dir() and kind):
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR) or ((kind == stat.S_IFDIR) != _is_folder(member) and kind):
         return "which is a link, a device or the like, no plain file"
     if member.flag_bits & 0x1:
         return "which is encrypted"

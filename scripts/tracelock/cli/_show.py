@@ -17,6 +17,7 @@ from tracelock.cli import _format as fmt
 from tracelock.cli._grid import grid
 from tracelock.cli._tables import sections
 from tracelock.diagnosis import Diagnosed, Finding
+from tracelock.report.trace.summary import quality_doubt
 
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "green"}
 
@@ -90,10 +91,8 @@ def _facts(found: Diagnosed) -> Iterator[str]:
 def _doubts(trace: TraceSection) -> Iterator[str]:
     if trace.only_step:
         yield f"{trace.only_step} alone"
-    if trace.quality == "partial":
-        yield "The file is cut off: figures hold for what is left of it, see the warnings at the end."
-    elif trace.quality == "salvaged":
-        yield "The file is damaged: what could be read was read, see the warnings at the end."
+    if doubt := quality_doubt(trace):
+        yield f"{doubt}, see the warnings at the end."
 
 
 def _headlines(found: Diagnosed) -> Iterator[tuple[str, str]]:
