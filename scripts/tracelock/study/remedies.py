@@ -11,7 +11,8 @@ from tracelock.io import read_json, schema
 from tracelock.study.compare import compare
 from tracelock.study.comparison import Comparison
 from tracelock.study.overview import settings_text
-from tracelock.study.rounds import best_of, round_folder
+from tracelock.study.rounds import best_of, measured_settings, round_folder
+from tracelock.study.variants import effective
 
 _VERDICTS = {"faster": "helped", "slower": "made it worse"}
 
@@ -128,7 +129,7 @@ def _settings_of(base: Path, variant: str, rounds: int) -> dict[str, Any] | None
 
 
 def _left(base: Path, best: str, rounds: int, place: str) -> dict[str, Any] | None:
-    """Return what the traces of the best variant name as its main cause, and the first advice that was not tried."""
+    """Return what the traces of the best variant name as its main cause, and the first advice that was not measured."""
     for folder in [*(round_folder(base, number) for number in range(rounds, 0, -1)), base]:
         if not read_json(folder / "plan.json", "plan")["runs"]:
             continue
@@ -136,16 +137,16 @@ def _left(base: Path, best: str, rounds: int, place: str) -> dict[str, Any] | No
         case = next((case for case in comparison.cases if case.key == (place, best) and case.explained.analysed), None)
         found = comparison.findings_of(case) if case else []
         if found:
-            tried = [edge["settings"] for edge in _all_tried(base, rounds)]
-            advice = next((one for one in found[0].remedies if one.settings not in tried), None)
+            measured, there = measured_settings(base, rounds), dict(case.settings) if case else {}
+            advice = next((one for one in found[0].remedies if not _leads_to(measured, there, one.settings)), None)
             text = advice and (settings_text(advice.settings) or advice.code or advice.expect)
             return {"finding": found[0].code, "title": found[0].title, "advice": text}
     return None
 
 
-def _all_tried(base: Path, rounds: int) -> list[dict[str, Any]]:
-    folders = [round_folder(base, number) for number in range(1, rounds + 1)]
-    return [one for folder in folders for one in read_json(folder / "round.json", "round")["proposals"]]
+def _leads_to(measured: list[dict[str, Any]], there: dict[str, Any], change: dict[str, Any]) -> bool:
+    """Return whether a change of settings leads to what has been measured; advice for the code never does."""
+    return bool(change) and effective({**there, **change}) in measured
 
 
 def _why(done: list[dict[str, Any]], max_rounds: int) -> str:

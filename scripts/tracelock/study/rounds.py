@@ -78,7 +78,7 @@ def best_of(comparison: Comparison, environment: str | None = None) -> str | Non
 
 
 def _proposals(base: Path, number: int, results: Gathered, start: Start) -> list[Proposal]:
-    """Return what the diagnosis of the starting variant proposes and no round has tried yet."""
+    """Return what the diagnosis of the starting variant proposes and neither study nor round has measured yet."""
     runs = [
         (one.run.timed.duration_us / one.run.timed.steps, one.analysis)
         for one in results.of(start.environment, start.variant)
@@ -88,13 +88,19 @@ def _proposals(base: Path, number: int, results: Gathered, start: Start) -> list
         return []
     _, analysis = sorted(runs, key=lambda run: run[0])[len(runs) // 2]
     spec = read_json(_spec_file(start), "spec")
-    tried = [variant["settings"] for before in range(1, number) for variant in _round_plan(base, before)["variants"]]
+    tried = measured_settings(base, number - 1)
     if not spec.get("command"):
         return propose(analysis, spec["settings"], tried)
     # What the script itself has in force was seen in its process; what cannot be applied from outside is not tried.
     seen = {name: value for name, value in analysis.settings.items() if not _standard_fault(name, value)}
     found = propose(analysis, {**seen, **spec["settings"]}, [{**seen, **each} for each in tried])
     return [each for each in found if set(each.settings) <= set(OUTSIDE)]
+
+
+def measured_settings(base: Path, rounds: int) -> list[dict[str, Any]]:
+    """Return the settings of every variant of a study and of its first `rounds` rounds."""
+    plans = [read_json(base / "plan.json", "plan"), *(_round_plan(base, number) for number in range(1, rounds + 1))]
+    return [variant["settings"] for plan in plans for variant in plan["variants"]]
 
 
 def _standard_fault(name: str, value: Any) -> str:
