@@ -17,7 +17,7 @@ from tracelock.cli import _format as fmt
 from tracelock.cli._grid import grid
 from tracelock.cli._tables import sections
 from tracelock.diagnosis import Diagnosed, Finding
-from tracelock.report.trace.summary import quality_doubt
+from tracelock.trace.tally import DOUBTS
 
 STYLES = {"critical": "bold red", "warning": "yellow", "info": "green"}
 
@@ -91,7 +91,7 @@ def _facts(found: Diagnosed) -> Iterator[str]:
 def _doubts(trace: TraceSection) -> Iterator[str]:
     if trace.only_step:
         yield f"{trace.only_step} alone"
-    if doubt := quality_doubt(trace):
+    if doubt := DOUBTS.get(trace.quality):
         yield f"{doubt}, see the warnings at the end."
 
 

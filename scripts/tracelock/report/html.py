@@ -24,7 +24,17 @@ from tracelock.report.peaks import memory_source
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
 from tracelock.study.outcome import RunRow
-from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, overview, remedy_text, settings_text, value_text
+from tracelock.study.overview import (
+    SHOWN,
+    Line,
+    chosen,
+    chosen_text,
+    noise_text,
+    overview,
+    remedy_text,
+    settings_text,
+    value_text,
+)
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = ("report.css", "controls.css", "ask.css")
@@ -103,6 +113,7 @@ def render_report(
         traces=traces_text(comparison),
         is_gone=is_gone,
         notes=_notes(comparison),
+        noise=noise_text(comparison),
         css=Markup("".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in _STYLES)),  # noqa: S704  our own
         script=Markup(code),  # noqa: S704  our own
         script_hash=code_hash,

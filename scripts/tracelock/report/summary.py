@@ -15,7 +15,7 @@ from tracelock.report.kept import traces_text
 from tracelock.report.text import UNKNOWN, UNLOCKED, mark, percent, rate, ratio, ratio_interval, shorten, time
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, overview, value_text
+from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, noise_text, overview, value_text
 
 _COLORS = {"faster": "green", "slower": "red"}
 
@@ -147,7 +147,7 @@ def _remedies(comparison: Comparison) -> list[str]:
 
 def _notes(comparison: Comparison) -> list[str]:
     left_out = chosen_text(overview(comparison))
-    notes = [note for note in (left_out, comparison.method.few_runs) if note]
+    notes = [note for note in (left_out, comparison.method.few_runs, noise_text(comparison)) if note]
     for place in comparison.environments:
         if place.unlocked:
             notes.append(f"{UNLOCKED} UNLOCKED: {place.name} {place.note}.")

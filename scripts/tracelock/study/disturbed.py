@@ -10,6 +10,7 @@ from tracelock.diagnosis.samples import Column, read_samples
 
 LEAST_SAMPLES = 10  # fewer say little of a run
 OTHERS = 0.25  # of all cores, used by processes that are not the run's
+BURSTS = 0.2  # of the samples: what takes cores away that often has moved the mean of the steps
 BUSY = 90.0  # percent of all cores in use: below it others take nothing away
 THROTTLED = 0.2  # of the samples
 _HARMLESS = {"", "none", "gpu_idle", "idle", "applications_clocks_setting"}
@@ -39,16 +40,17 @@ def cores_of(results: Path, environment: str) -> int | None:
 
 
 def _others(samples: dict[str, Column], cores: int | None) -> str | None:
-    """Return that other processes kept the machine busy: what all cores did less what the run did."""
+    """Return that other processes kept the machine busy, all the time or in bursts: all cores less what the run did."""
     pairs = zip(samples.get("cpu_percent", []), samples.get("process_cpu_percent", []), strict=False)
     known = [(machine, own) for machine, own in pairs if isinstance(machine, float) and isinstance(own, float)]
     if cores is None or len(known) < LEAST_SAMPLES:
         return None
-    busy = fmean(machine for machine, _ in known)
-    others = busy / 100 - fmean(own for _, own in known) / 100 / cores
-    if busy < BUSY or others < OTHERS:
+    others = [(machine - own / cores) / 100 for machine, own in known if machine >= BUSY]
+    taken = [share for share in others if share >= OTHERS]
+    if len(taken) < BURSTS * len(known):
         return None
-    return f"other processes used {100 * others:.0f} % of the {cores} cores, which were busy"
+    when = "" if len(taken) == len(known) else f", in {100 * len(taken) / len(known):.0f} % of the samples"
+    return f"other processes used {100 * fmean(taken):.0f} % of the {cores} cores, which were busy{when}"
 
 
 def _throttled(reasons: Column) -> str | None:

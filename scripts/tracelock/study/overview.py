@@ -13,6 +13,9 @@ from tracelock.study.comparison import Case, Comparison, ComparisonRow, FindingR
 SHOWN = 40  # variants that a figure or a page shows; a person compares no more, and the tables hold all
 _SLOWEST = 5
 
+NOISE = 0.15  # by which equal runs of a quiet machine do not differ
+FEW = 2  # runs from which on a variant shows how much its runs differ
+
 
 @dataclass(frozen=True)
 class Line:
@@ -74,6 +77,26 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 def value_text(value: Any) -> str:
     """Return a setting's value as a person writes it in Python or in a study."""
     return value if isinstance(value, str) else str(value) if not isinstance(value, dict | list) else json.dumps(value)
+
+
+def noise_text(comparison: Comparison) -> str:
+    """Return that what is unclear may be the machine's noise, where equal runs differ much; empty where they do not."""
+    tried = [edge.unclear for one in (comparison.remedies.rounds if comparison.remedies else ()) for edge in one.tried]
+    if not any((*tried, *(row.verdict == "unclear" for row in comparison.comparisons if row.within))):
+        return ""
+    scatter = [_scatter(comparison, case) for case in comparison.cases if case.runs >= FEW]
+    if max(scatter, default=0.0) < NOISE:
+        return ""
+    return (
+        f"Equal runs of one variant differ by up to {100 * max(scatter):.0f} %: what is unclear may be the noise of "
+        "this machine. Measure again while nothing else runs, or ask for more runs (precision: 3 %)."
+    )
+
+
+def _scatter(comparison: Comparison, case: Case) -> float:
+    """Return by how much the slowest run of a case is slower than its fastest, as a share of the fastest."""
+    times = [run.step_us for run in comparison.runs if (run.environment, run.variant) == case.key]
+    return max(times) / min(times) - 1
 
 
 def remedy_text(remedy: RemedyRow) -> str:

@@ -151,6 +151,11 @@ class Edge:
     kind: str = "remedy"  # or "factor": a variant of the study itself, which no finding proposed
     metric: str | None = None
 
+    @property
+    def unclear(self) -> bool:
+        """Whether more runs would be needed to say what it brought."""
+        return (self.verdict or "").startswith("unclear")
+
 
 @dataclass(frozen=True)
 class Round:

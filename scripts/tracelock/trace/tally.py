@@ -74,6 +74,13 @@ KINDS: Final[dict[str, Kind]] = {
 _RANK: Final[dict[Weight, int]] = {"note": 0, "mended": 1, "lost": 1, "cut": 2}
 _QUALITIES: Final[tuple[Quality, Quality, Quality]] = ("complete", "salvaged", "partial")
 
+# By quality, how a file falls short of a complete one: sentences without their end. Rows are mended where a file is
+# damaged, and where another program has habits of its own.
+DOUBTS: Final[Mapping[str, str]] = {
+    "partial": "The file is cut off: figures hold for what is left of it",
+    "salvaged": "Some of the file's rows were mended or left out as they were read",
+}
+
 
 class Tally:
     """Counts by code; `merge` adds those of another reader of the same file."""

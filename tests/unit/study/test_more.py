@@ -51,6 +51,17 @@ def test_load_of_others(tmp_path: Path, machine: float, own: float, rows: int, d
         assert told == "other processes used 48 % of the 2 cores, which were busy"
 
 
+def test_load_of_others_that_comes_in_bursts(tmp_path: Path) -> None:
+    """Means hide it: over all samples the machine below is two thirds busy."""
+    quiet, burst = "52,100,none", "99,100,none"
+    for bursts, told in ((8, True), (4, True), (3, False)):
+        rows = [burst] * bursts + [quiet] * (20 - bursts)
+        (tmp_path / "samples.csv").write_text("cpu_percent,process_cpu_percent,gpu_throttle\n" + "\n".join(rows) + "\n")
+        found = disturbance(tmp_path, 2)
+        expected = f"other processes used 49 % of the 2 cores, which were busy, in {5 * bursts} % of the samples"
+        assert found == (expected if told else None)
+
+
 def test_throttling_and_no_samples(tmp_path: Path) -> None:
     assert disturbance(tmp_path, 2) is None
     samples(tmp_path, 10, 10, throttle="sw_thermal_slowdown")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracelock.analysis.model import TraceSection
 from tracelock.diagnosis import Diagnosed, Remedy
 from tracelock.report.trace.numbers import share, time
+from tracelock.trace.tally import DOUBTS
 
 
 def facts(found: Diagnosed) -> Iterator[str]:
@@ -25,7 +25,7 @@ def facts(found: Diagnosed) -> Iterator[str]:
 
 def doubts(found: Diagnosed) -> Iterator[str]:
     """Yield why the figures may not be those of the whole job."""
-    if doubt := quality_doubt(found.trace):
+    if doubt := DOUBTS.get(found.trace.quality):
         yield f"{doubt}."
     if found.trace.only_step:
         yield f"These are the figures of {found.trace.only_step} alone."
@@ -34,15 +34,6 @@ def doubts(found: Diagnosed) -> Iterator[str]:
     if found.step.incomplete:
         yield f"{found.step.incomplete} of {len(found.steps)} steps are cut off by the recording and in no mean."
     yield from (f"{warning.message} ({warning.count:,})" for warning in found.trace.warnings)
-
-
-def quality_doubt(trace: TraceSection) -> str | None:
-    """Return how the file falls short of a complete one, a sentence without its end; None where it does not."""
-    if trace.quality == "partial":
-        return "The file is cut off: figures hold for what is left of it"
-    if trace.quality == "salvaged":  # by damage, or by the habits of another program
-        return "Some of the file's rows were mended or left out as they were read"
-    return None
 
 
 def answer(found: Diagnosed) -> list[str]:
