@@ -29,6 +29,7 @@ from tracelock.study.overview import (
     Line,
     chosen,
     chosen_text,
+    losses,
     noise_text,
     overview,
     remedy_text,
@@ -37,6 +38,7 @@ from tracelock.study.overview import (
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
+FIRST = 4  # variants with missing runs that stand open above the answer
 _STYLES = ("report.css", "controls.css", "ask.css")
 _FILTERS: dict[str, Callable[..., Any]] = {
     "time": text.time,
@@ -52,6 +54,8 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "settings": settings_text,
     "value": value_text,
     "remedy": remedy_text,
+    # A line may break after each comma and slash of an id, never inside a setting.
+    "id": lambda name: Markup("<wbr>").join(re.split("(?<=[,/])", name)),
     "breakable": lambda name: Markup("_<wbr>").join(name.split("_")),
 }
 
@@ -99,6 +103,8 @@ def render_report(
         paths=[best_path(comparison, one) for one in comparison.answers] or [BestPath((), "", None)],
         lines=chosen(lines),
         most=SHOWN,
+        first=FIRST,
+        lost=losses(comparison),
         left_out=chosen_text(lines),
         runs=_runs_of(comparison, chosen(lines)),
         figures=[_figure(comparison, name) for name in page_names(comparison)],

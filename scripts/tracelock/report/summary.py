@@ -15,7 +15,7 @@ from tracelock.report.kept import traces_text
 from tracelock.report.text import UNKNOWN, UNLOCKED, mark, percent, rate, ratio, ratio_interval, shorten, time
 from tracelock.study import comparison as document
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, noise_text, overview, value_text
+from tracelock.study.overview import SHOWN, Line, chosen, chosen_text, losses, noise_text, overview, value_text
 
 _COLORS = {"faster": "green", "slower": "red"}
 
@@ -154,9 +154,9 @@ def _notes(comparison: Comparison) -> list[str]:
     for run in comparison.disturbed():
         where = f"{run.environment}/{run.variant}/{run.repeat}"
         notes.append(f"disturbed: {where}: {comparison.disturbance(run)}")
-    for lost in comparison.missing:
+    for lost in losses(comparison):
         log = f"; log: {lost.log}" if lost.log else ""
-        notes.append(f"missing: {lost.environment}/{lost.variant}/{lost.repeat}: {lost.reason}{log}")
+        notes.append(f"missing: {lost.case}, {lost.runs}: {lost.reason}{log}")
     kept = traces_text(comparison)
     notes += [f"traces: {kept}"] if kept else []
     return notes

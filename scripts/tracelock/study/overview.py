@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracelock.study.comparison import Case, Comparison, ComparisonRow, FindingRow, RemedyRow
+from tracelock.study.outcome import MissingRun
 
 SHOWN = 40  # variants that a figure or a page shows; a person compares no more, and the tables hold all
 _SLOWEST = 5
@@ -120,3 +121,30 @@ def _slowness(line: Line) -> float:
     if line.against:
         return line.against.difference.ratio.value
     return line.case.step.value if line.case.step else float("inf")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The runs of a case that are missing for one reason."""
+
+    case: str  # environment/variant
+    repeats: tuple[int, ...]
+    reason: str
+    log: str | None  # of the first of them
+
+    @property
+    def runs(self) -> str:
+        """Which repeats, as a person reads it."""
+        numbers = ", ".join(map(str, self.repeats))
+        return f"run{'s' if len(self.repeats) != 1 else ''} {numbers}"
+
+
+def losses(comparison: Comparison) -> list[Loss]:
+    """Return what is missing, the runs of a case that failed for one reason together, in the order of the plan."""
+    found: dict[tuple[str, str], list[MissingRun]] = {}
+    for run in comparison.missing:
+        found.setdefault((f"{run.environment}/{run.variant}", run.reason), []).append(run)
+    return [
+        Loss(case, tuple(run.repeat for run in runs), reason, next((run.log for run in runs if run.log), None))
+        for (case, reason), runs in found.items()
+    ]

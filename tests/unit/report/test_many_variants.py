@@ -15,7 +15,7 @@ from tracelock.report.summary import print_summary
 from tracelock.study import comparison as document
 from tracelock.study.compare import compare
 from tracelock.study.comparison import Comparison
-from tracelock.study.overview import SHOWN, chosen, chosen_text, overview
+from tracelock.study.overview import SHOWN, chosen, chosen_text, losses, overview
 from tracelock.study.tables import write_tables
 
 FIGURES = ("step_time", "breakdown", "dataloading", "peak_memory", "overhead")
@@ -95,7 +95,7 @@ def test_lists_of_what_went_wrong_are_counted_to_their_end(tmp_path: Path) -> No
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "49 of 100 runs are missing" in page
     assert "and 9 more, in" in page
-    assert len(re.findall(r"level=\d+/2</span>: failed", page)) == SHOWN
+    assert len(re.findall(r"level=\d+</span>, run 2: failed", page)) == SHOWN
 
 
 def test_the_summary_is_as_long_as_a_screen_or_two(
@@ -105,3 +105,23 @@ def test_the_summary_is_as_long_as_a_screen_or_two(
     said = capsys.readouterr().out
     assert "40 of 60 variants are shown" in " ".join(said.split())
     assert len(said.splitlines()) < 3 * SHOWN
+
+
+def test_runs_of_a_variant_that_failed_for_one_reason_are_told_together(tmp_path: Path) -> None:
+    variants = [Variant({"num_workers": n, "batch_size": 8}) for n in range(8)]
+    lost = tuple(("default", variant.id, repeat) for variant in variants[1:] for repeat in (1, 2, 3))
+    folder = StudyTree(variants, lost=lost).write(tmp_path / "demo")
+    found = compare(folder)
+    document.write(folder / "comparison.json", found)
+    assert [(each.repeats, each.reason) for each in losses(found)] == [((1, 2, 3), "failed")] * 7
+    write_report(folder, folder / "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(
+        r'<span class="id">default/<wbr>num_workers=(\d),<wbr>batch_size=8</span>, runs 1, 2, 3: failed', page
+    )
+    assert shown == [str(number) for number in range(1, 8)]
+    assert (
+        page.index("3 further variants with missing runs")
+        < page.index("num_workers=5,<wbr>")
+        < page.index('<p class="headline">')
+    )

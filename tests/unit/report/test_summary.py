@@ -45,7 +45,7 @@ def test_missing_runs_and_unlocked_environments_are_said(gpus: Comparison, tmp_p
     text = printed(gpus, tmp_path, 140)
     text = " ".join(text.split())
     assert "1 of 3 missing" in text
-    assert "missing: b/batch_size=32,num_workers=1,persistent_workers=true/3: failed; log: runs/b/" in text
+    assert "missing: b/batch_size=32,num_workers=1,persistent_workers=true, run 3: failed; log: runs/b/" in text
     assert "‡ UNLOCKED: b differs from its lock in 1 place: numpy." in text
     assert "b‡" in text
 
