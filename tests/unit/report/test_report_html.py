@@ -121,7 +121,7 @@ def test_the_answer_comes_first(demo: Comparison) -> None:
 def test_nothing_is_hidden(gpus: Comparison) -> None:
     text = Page(render_report(gpus, {})).text
     assert "1 of 60 runs are missing" in text
-    assert "b/batch_size=32,num_workers=1,persistent_workers=true, run 3: failed" in text
+    assert "b/batch_size=32,num_workers=1,persistent_workers=true , run 3: failed" in text
     assert "UNLOCKED environment: b differs from its lock in 1 place" in text
     assert "2 of 3 traces" not in text or "in 2 of 2 traces" in text
     for run in gpus.runs:
